@@ -24,13 +24,13 @@ import aiohttp
 import orjson
 
 from benchmarks.row import Row
-from fairlead.api.port import Query
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.api.store.journal import Journal
-from fairlead.api.store.store import Store
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.client.port import Query
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.journal import Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 
 RUNS = 3
 CREATES = 5_000

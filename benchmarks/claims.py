@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.row import Row
 from benchmarks.scheduling import START
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Change, Doc, Happened, Reply, Write
-from fairlead.model.kinds import DEVICE_CLASS, NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Write
+from fairlead.core.model.kinds import DEVICE_CLASS, NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE
 from fairlead.testing.builders import node
 
 DRIVER = "test-driver.cdi.k8s.io"

@@ -21,10 +21,10 @@ import aiohttp
 
 from benchmarks.api import RUNS, new_store
 from benchmarks.row import Row
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.model.flow import Doc, PatchType, Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.core.model.flow import Doc, PatchType, Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT
 
 APPLIES = CUSTOM = 2_000
 WATCHERS, EVENTS_PER_SECOND, SECONDS = 100, 100, 30

@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.kinds import POD, Kind
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.kinds import POD, Kind
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
 
 START = 1_767_225_600.0
 

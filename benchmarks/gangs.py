@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.row import Row
 from benchmarks.scheduling import NODES, START, basic_nodes
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Change, Doc, Happened, Reply
-from fairlead.model.kinds import NODE, POD, POD_GROUP
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.model.flow import Change, Doc, Happened, Reply
+from fairlead.core.model.kinds import NODE, POD, POD_GROUP
 from fairlead.runtime.collecting import collect_rarely
 from fairlead.testing.builders import pod
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
 
 LARGE, RACK_SIZE, SMALL, GANGS = 1_000, 50, 10, 1_000
 TOO_MANY = 400

@@ -13,17 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.controllers.volcano.queues import FirstQueues
-from fairlead.engine.options import Options
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.options import Options
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
 from fairlead.testing.builders import nodes
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.setup import VolcanoSetup
+from fairlead.volcano.queues.controller import FirstQueues
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 NODES = 1_000
 SHAPES = {"1000x1": (1_000, 1, 300.0), "1x1000": (1, 1_000, 600.0)}

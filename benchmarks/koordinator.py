@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
 from benchmarks.scheduling import NODES, START, basic_nodes, basic_pods
-from fairlead.config.loading import read_config
-from fairlead.config.registry import PluginRegistry
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Reply, Write
-from fairlead.model.times import timestamp
+from fairlead.assembly.loading import read_config
+from fairlead.assembly.registry import PluginRegistry
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Write
+from fairlead.core.model.times import timestamp
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
 
 PODS = 5_000
 QUOTAS, GPU_NODES, RESERVATIONS = 1_000, 1_000, 2_000

@@ -24,9 +24,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.model.kinds import POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model.kinds import POD
 from tests.kube import contenders
 from tests.kube.contenders import FAIRLEAD, KUBE, Contender
 from tests.kube.control_plane import ControlPlane

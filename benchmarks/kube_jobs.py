@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fairlead.api.port import Query
-from fairlead.model.kinds import EVENT_V1, VC_JOB
+from fairlead.client.port import Query
+from fairlead.core.model.kinds import EVENT_V1, VC_JOB
 from tests.kube.contenders import create, make_namespace
 from tests.kube.control_plane import ControlPlane
 from tests.kube.job_teams import CONTROLLERS, SCHEDULER, TEAMS, USERS, Team, at_work, furnished
 from tests.support.job_cases import FOR_EVER, Case, spec, task
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
+    from fairlead.client.client import KubeApi
 
 PARTS = (CONTROLLERS, SCHEDULER)
 PATIENCE = 1200.0

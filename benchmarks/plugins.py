@@ -12,9 +12,9 @@ from typing import Any
 
 from benchmarks.drive import Driver
 from benchmarks.row import Row
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 
 NODES = 5_000
 ZONE = "topology.kubernetes.io/zone"

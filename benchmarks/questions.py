@@ -19,18 +19,18 @@ import aiohttp
 
 from benchmarks.api import new_store
 from benchmarks.row import Row
-from fairlead.api.server.explaining import explanation_path
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Controller, Doc, Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.cluster.server.explaining import explanation_path
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.core.model.flow import Controller, Doc, Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.store.store import Store
 
 NODES, PODS_PER_SECOND, QUESTIONS_PER_SECOND, SECONDS = 1_000, 1_000, 100, 30
 PODS, QUESTIONS = PODS_PER_SECOND * SECONDS, QUESTIONS_PER_SECOND * SECONDS

@@ -14,11 +14,11 @@ from random import Random
 from typing import Any
 
 from benchmarks.row import Row
-from fairlead.api.store.store import Store
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.run import simulation
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.runtime.virtual import VirtualClock
 from fairlead.testing.builders import node, pod
 

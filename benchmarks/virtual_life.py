@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.row import Row
+from fairlead.core.model import kinds
 from fairlead.lab.play.run import LabRun
 from fairlead.lab.scenario.reading import read_scenario
 from fairlead.lab.scenario.records import (
@@ -29,7 +30,6 @@ from fairlead.lab.scenario.records import (
     ShapeSpec,
     constant,
 )
-from fairlead.model import kinds
 from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely
 
 NODES, PODS, BURST = 1_000, 20_000, 100

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
 from benchmarks.scheduling import START
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.opening import open_round
-from fairlead.engine.scheduler import Options
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Reply
-from fairlead.state.cluster import Cluster
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.scheduler import Options
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Reply
+from fairlead.core.state.cluster import Cluster
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.config.setup import VolcanoSetup
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.opening import open_round
 
 if TYPE_CHECKING:
-    from fairlead.framework.profile import Rounds
-    from fairlead.framework.round import Round
-    from fairlead.model.kinds import Kind
+    from fairlead.core.framework.profile import Rounds
+    from fairlead.core.model.kinds import Kind
+    from fairlead.volcano.rounds.round import Round
 
 GANGS = ((10, 100), (500, 20), (20, 500), (1, 10_000), (10_000, 1))
 GANG_NODES, ROUND_NODES = 1_000, 5_000

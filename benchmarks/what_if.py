@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
 from benchmarks.scheduling import basic_nodes, basic_pods
-from fairlead.config.schedulers import default_scheduler
-from fairlead.engine.what_if.answers import answer
-from fairlead.model.flow import Change, Doc, Happened, Reply
-from fairlead.model.kinds import POD
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.engine.what_if.answers import answer
+from fairlead.core.model.flow import Change, Doc, Happened, Reply
+from fairlead.core.model.kinds import POD
 from fairlead.runtime.collecting import collect_rarely
 from fairlead.runtime.copies import ProcessCopy, branch
 from fairlead.testing.builders import pod, podgroup
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
     from fairlead.testing.builders import Builder
 
 NODES, PODS, PODS_PER_SECOND, TIMES = 5_000, 50_000, 200, 5

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.row import Row
-from fairlead.api.store.journal import Journal
-from fairlead.api.store.store import Store
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.cluster.store.journal import Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.testing.builders import node, pod
 
 NODES, PODS = 5_000, 50_000

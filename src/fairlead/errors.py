@@ -1,6 +1,6 @@
 """Every exception that fairlead raises on purpose.
 
-A refusal to place a pod is an answer and never an exception (see model/reasons.py). What remains are surprises,
+A refusal to place a pod is an answer and never an exception (see core/model/reasons.py). What remains are surprises,
 and the shell decides what becomes of them: retry, back off or exit.
 
     FairleadError

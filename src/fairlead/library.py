@@ -17,17 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from fairlead.api.port import Query
-from fairlead.model import kinds
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
 from fairlead.runtime.loop_thread import LoopThread
 from fairlead.testing.harness import Harness
 from fairlead.testing.scheduler_choice import scheduler_assembly
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.framework.plugin import Plugin
-    from fairlead.model.explanation import Explanation
-    from fairlead.model.flow import Doc
+    from fairlead.client.client import KubeApi
+    from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.model.explanation import Explanation
+    from fairlead.core.model.flow import Doc
     from fairlead.runtime.live import LiveRuntime
     from fairlead.testing.builders import Builder
 
@@ -124,7 +124,7 @@ class LiveScheduler:
             ConfigError: There is no such cluster, or a configuration cannot be used.
             ApiError: The cluster does not answer, or does not let this user in.
         """
-        from fairlead.api.client.credentials import connect
+        from fairlead.client.credentials import connect
 
         self._connection = connect(None if kubeconfig is None else str(kubeconfig), context)
         self._assembly = scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)
@@ -146,7 +146,7 @@ class LiveScheduler:
         self.close()
 
     async def _serve(self, begun: Callable[[], None], stopped: asyncio.Event) -> None:
-        from fairlead.api.client.client import KubeApi
+        from fairlead.client.client import KubeApi
         from fairlead.runtime.live import LiveRuntime
         from fairlead.runtime.worlds import Remote
 

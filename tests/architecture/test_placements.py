@@ -11,11 +11,11 @@ from tests.architecture.sources import all_sources
 
 CHANGES = {"occupy", "vacate", "undo_occupy", "undo_vacate"}
 ALLOWED = {
-    "state/cluster.py",
-    "state/statement.py",
-    "state/trial_overlay.py",
-    "state/audit.py",
-    "state/reservations.py",
+    "core/state/cluster.py",
+    "core/state/statement.py",
+    "volcano/rounds/trial_overlay.py",
+    "core/state/audit.py",
+    "koordinator/reservations/holdings.py",
 }
 
 
@@ -36,4 +36,4 @@ def test_a_scheduler_is_made_in_one_place() -> None:
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Scheduler"
     }
-    assert makers == {"config/schedulers.py"}
+    assert makers == {"assembly/schedulers.py"}

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import Connection
-from fairlead.api.port import ClusterApi, Query
-from fairlead.api.store.store import Store, StoreApi
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import NAMESPACE, NODE, POD, Kind
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import Connection
+from fairlead.client.port import ClusterApi, Query
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import NAMESPACE, NODE, POD, Kind
 from tests.contract.serving import serve
 
 

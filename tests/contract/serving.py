@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import Connection
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.api.store.store import Store
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import Connection
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.store import Store
 
 
 @cache

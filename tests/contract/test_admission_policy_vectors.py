@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from fairlead.api.store.store import Store
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
-from fairlead.model import kinds as k
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import Kind
 from fairlead.runtime.virtual import VirtualClock
 from fairlead.testing.harness import START
 from tests.kube.test_admission_policies import ACCEPTED, REFUSED, _write

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.errors import ApiError, BadRequest, Conflict, Invalid
-from fairlead.model.flow import PatchType
-from fairlead.model.kinds import (
+from fairlead.core.model.flow import PatchType
+from fairlead.core.model.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
@@ -20,6 +19,7 @@ from fairlead.model.kinds import (
     STATEFUL_SET,
     Kind,
 )
+from fairlead.errors import ApiError, BadRequest, Conflict, Invalid
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, pod
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.port import Query
-from fairlead.api.store.store import StoreApi
+from fairlead.client.port import Query
+from fairlead.cluster.store.store import StoreApi
+from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.errors import ApiError, Invalid, NotFound
-from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from tests.contract.conftest import ApiUnderTest
 
 Doc = dict[str, Any]

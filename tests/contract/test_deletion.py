@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, NODE, POD
 from fairlead.errors import Conflict, Forbidden, Invalid, NotFound
-from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, NODE, POD
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from fairlead.errors import BadRequest, NotFound, TooManyRequests
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import node, pod
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.port import Query
+from fairlead.client.port import Query
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import BadRequest, Gone
-from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 

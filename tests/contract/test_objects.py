@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, PRIORITY_CLASS
 from fairlead.errors import AlreadyExists, ApiError, BadRequest, Conflict, Invalid, NotFound
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, PRIORITY_CLASS
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, node, pod
 
@@ -103,7 +103,7 @@ async def test_creating_with_a_resource_version_is_refused(world: ApiUnderTest) 
 async def test_the_name_in_the_path_and_in_the_object_must_agree(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     renamed = doc | {"metadata": doc["metadata"] | {"name": "b"}}
-    from fairlead.model.flow import Verb, Write
+    from fairlead.core.model.flow import Verb, Write
 
     with pytest.raises(BadRequest, match="the name of the object"):
         await world.api.perform(Write(Verb.UPDATE, CONFIG_MAP, world.namespace, "a", renamed))

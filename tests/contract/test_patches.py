@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model.flow import PatchType
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
-from fairlead.model.flow import PatchType
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, node, pod
 

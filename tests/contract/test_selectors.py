@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.core.model.kinds import DEVICE_CLASS
 from fairlead.errors import Invalid
-from fairlead.model.kinds import DEVICE_CLASS
 from tests.contract.conftest import ApiUnderTest
 
 WRONG = {

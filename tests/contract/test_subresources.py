@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.errors import ApiError, Conflict, Invalid, NotFound
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, node, pod
 

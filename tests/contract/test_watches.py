@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.api.client.reflector import Reflector
-from fairlead.api.port import Query
+from fairlead.client.port import Query
+from fairlead.client.reflector import Reflector
+from fairlead.core.model.flow import Change, Watch
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import Gone
-from fairlead.model.flow import Change, Watch
-from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.config.gates import DEFAULT_GATES, OWN_GATES
+from fairlead.kube.config.gates import DEFAULT_GATES, OWN_GATES
 from tests.kube.control_plane import free_port
 
 PATIENCE = 180.0

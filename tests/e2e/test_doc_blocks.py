@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from fairlead.cli.fleet_file import read_fleet_file
-from fairlead.config.volcano_setup import VolcanoSetup
 from fairlead.lab.scenario.reading import read_scenario
 from fairlead.testing import Harness
+from fairlead.volcano.config.setup import VolcanoSetup
 from tests.support.doc_blocks import (
     COMMANDS,
     PAGES,

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind
 from fairlead.errors import NotFound
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind
 from fairlead.testing.builders import job, pod, podgroup, priority_class
 from tests.e2e.scheduler_process import GANG_GATES, PATIENCE, SchedulerProcess
 from tests.e2e.up import Up

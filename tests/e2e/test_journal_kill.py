@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.store.journal import Journal
-from fairlead.api.store.store import Store
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP
+from fairlead.cluster.store.journal import Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP
 
 KILLS = int(os.environ.get("FAIRLEAD_KILLS", "200"))
 OBJECTS = 40

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
+from fairlead.assembly.presets import first_profile
 from fairlead.cli.main import cli
-from fairlead.config.presets import first_profile
-from fairlead.engine.scheduler import Scheduler
+from fairlead.client.extender import ExtenderSpec, HttpExtender
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.model import kinds
 from fairlead.errors import ScenarioError
-from fairlead.model import kinds
+from fairlead.kube.replay.recording import scenarios_in
 from fairlead.runtime.virtual import Latencies
-from fairlead.sim.recording import scenarios_in
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from tests.support.extender_server import ExtenderServer

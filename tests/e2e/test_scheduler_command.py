@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import LEASE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import LEASE, POD
 from fairlead.testing.builders import pod
 from tests.e2e.scheduler_process import CONFIG, PATIENCE, SchedulerProcess
 from tests.e2e.up import Up

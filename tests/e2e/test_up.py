@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
 from fairlead.testing.builders import deployment, pod
 from tests.e2e.up import Up
 

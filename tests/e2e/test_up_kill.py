@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP
 from fairlead.errors import ApiError
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP
 from tests.e2e.up import Up
 
 KILLS = 10

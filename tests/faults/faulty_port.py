@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from fairlead.config.presets import first_profile
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.controllers.volcano.queues import FirstQueues
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.assembly.presets import first_profile
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Controller, Doc, Verb, Write
+from fairlead.core.model.quantity import parse_quantity, to_units
+from fairlead.core.model.quota import has_ended
 from fairlead.errors import ApiError, InternalError, Unreachable
-from fairlead.model import kinds
-from fairlead.model.flow import Controller, Doc, Verb, Write
-from fairlead.model.quantity import parse_quantity, to_units
-from fairlead.model.quota import has_ended
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import Builder, PodBuilder, pod, podgroup
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.queues.controller import FirstQueues
 
 Chosen = Callable[[Write], bool]
 MANNERS = ("kube", "volcano")

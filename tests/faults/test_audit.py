@@ -6,11 +6,11 @@ import asyncio
 import random
 import time
 
-from fairlead.api.store.store import Store
-from fairlead.config.presets import first_profile
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.assembly.presets import first_profile
+from fairlead.cluster.store.store import Store
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import Timeouts, _event
-from fairlead.api.client.reflector import Reflector
-from fairlead.api.port import Page, WatchEvent
-from fairlead.api.store.store import Store, StoreApi
+from fairlead.client.client import Timeouts, _event
+from fairlead.client.port import Page, WatchEvent
+from fairlead.client.reflector import Reflector
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import Change, Doc, Verb, Watch, Write
+from fairlead.core.model.kinds import LEASE, POD, Kind
 from fairlead.errors import ApiError, InternalError, Interrupted, NotFound, Unreachable
-from fairlead.model.flow import Change, Doc, Verb, Watch, Write
-from fairlead.model.kinds import LEASE, POD, Kind
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
 from tests.faults.virtual_loop import jump, now, run_virtually
 

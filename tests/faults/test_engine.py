@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from fairlead.cli.dumping import Told, compare
+from fairlead.core.model import kinds
 from fairlead.errors import Conflict, Forbidden, InternalError, Unreachable
-from fairlead.model import kinds
 from fairlead.testing.builders import node, priority_class
 from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
 

@@ -12,13 +12,13 @@ from random import Random
 
 import pytest
 
-from fairlead.api.store.store import Store
-from fairlead.controllers.volcano.job_plugins.env import EnvPlugin
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Change, Controller, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError, InternalError, TooManyRequests, Unreachable
-from fairlead.model import kinds as k
-from fairlead.model.flow import Change, Controller, Doc, Happened, Reply, Verb, Write
-from fairlead.model.kinds import Kind
 from fairlead.runtime.virtual import Latencies
+from fairlead.volcano.jobs.job_plugins.env import EnvPlugin
 from tests.support.job_cases import TWENTY, Case, spec, task
 from tests.support.job_cluster import JobCluster, volcano_controllers
 

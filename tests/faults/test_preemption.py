@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from fairlead.controllers.nodes.pod_script import PodScript
-from fairlead.model import kinds
+from fairlead.cluster.kubelets.pod_script import PodScript
+from fairlead.core.model import kinds
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import podgroup, priority_class
 from tests.faults.faulty_port import Faults, FaultyWorld, binds

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import node, priority_class
 from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.plugins.volcano.gang import GangTierPlugin
+from fairlead.core.model import kinds
+from fairlead.volcano.plugins.gang import GangTierPlugin
 from tests.faults.faulty_port import Faults, FaultyWorld
 
 GOOD = [f"good-{at}" for at in range(6)]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.retry import Throttle
+from fairlead.client.retry import Throttle
+from fairlead.core.model.flow import Doc, PatchType, Reply, Verb, Write
+from fairlead.core.model.kinds import EVENT_V1, POD, VC_POD_GROUP, Kind
 from fairlead.errors import NotSent, TooManyRequests, Unreachable
-from fairlead.model.flow import Doc, PatchType, Reply, Verb, Write
-from fairlead.model.kinds import EVENT_V1, POD, VC_POD_GROUP, Kind
 from fairlead.runtime.reporting import ApiReporter, OncePerMinute
 from fairlead.runtime.write_queue import MOST_EVENTS, AdaptiveLimit, WriteClass, WriteQueue, class_of
 from fairlead.runtime.writers import ConcurrentWriter, SendingRules

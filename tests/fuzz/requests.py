@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from fairlead.api.store.store import Store
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import BUILT_IN, Kind
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import BUILT_IN, Kind
 
 NAMES = ("a", "b", "c", "web", "x" * 300, "UPPER", "ä", "..", "a%2Fb", "")
 NAMESPACES = ("default", "kube-system", "team", "nowhere", "", "ä")

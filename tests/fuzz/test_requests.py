@@ -11,9 +11,9 @@ import orjson
 import pytest
 from yarl import URL
 
-from fairlead.api.server.server import Server
-from fairlead.api.store import schema
-from fairlead.api.store.store import Store
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store import schema
+from fairlead.cluster.store.store import Store
 from tests.fuzz.requests import Fuzz, Request, populate
 
 REQUESTS, PARTS = 10_000, 8

@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.cli.roles.documents import bindings, role_documents
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, Registry
 from fairlead.errors import ApiError, Forbidden, NotFound
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, Registry
 from tests.kube.control_plane import ControlPlane, real_binary
 
 PATIENCE = 200.0

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.port import Query, WatchEvent
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NAMESPACE, NODE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.port import Query, WatchEvent
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NAMESPACE, NODE, POD
 from tests.kube.control_plane import real_binary
 
 KUBE, FAIRLEAD = "kube-scheduler", "fairlead"

@@ -8,10 +8,10 @@ import signal
 import sys
 from pathlib import Path
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Doc, Write
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model.flow import Doc, Write
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.config.assemble import profiles_of
-from fairlead.config.gates import parse_feature_gates
-from fairlead.config.kube import default_kube_config
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.model.kinds import POD_GROUP, Kind
+from fairlead.assembly.assemble import profiles_of
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model.kinds import POD_GROUP, Kind
+from fairlead.kube.config.gates import parse_feature_gates
+from fairlead.kube.config.kube import default_kube_config
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from tests.e2e.scheduler_process import GANG_GATES

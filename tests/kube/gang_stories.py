@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.group import SCHEDULED_CONDITIONS
+from fairlead.core.model.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from fairlead.errors import NotFound
-from fairlead.model.flow import Verb, Write
-from fairlead.model.group import SCHEDULED_CONDITIONS
-from fairlead.model.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 
 RACK = "example.com/rack"
 SETTLED = 4.5

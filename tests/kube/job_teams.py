@@ -14,17 +14,17 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.nodes.kubelet import Kubelet
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.cluster.kubelets.kubelet import Kubelet
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD, VC_COMMAND, VC_JOB, VC_POD_GROUP, VC_QUEUE
 from fairlead.errors import NotFound
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD, VC_COMMAND, VC_JOB, VC_POD_GROUP, VC_QUEUE
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import node
+from fairlead.volcano.config.presets import PRESETS
 from tests.kube.contenders import create, make_namespace
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
 from tests.kube.volcano_runner import served

@@ -12,10 +12,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from fairlead.api.port import Query
-from fairlead.controllers.koordinator.node_topologies import node_topology
-from fairlead.model import kinds as k
-from fairlead.model.kinds import Kind
+from fairlead.client.port import Query
+from fairlead.core.model import kinds as k
+from fairlead.core.model.kinds import Kind
+from fairlead.koordinator.agents.node_topologies import node_topology
 from tests.kube.audited import Lab
 from tests.kube.contenders import node_document, pod_document
 from tests.support.koordinator import GANG, GPU, QUOTA, SCHEDULING, elastic_quota, gpu_devices, koord_group

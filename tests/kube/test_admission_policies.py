@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
-from fairlead.model import kinds as k
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import Kind
 from tests.e2e.kubectl_suite import Kubectl
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
 from tests.kube.volcano_runner import served

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store.store import Store
-from fairlead.model.kinds import BUILT_IN, KOORDINATOR, X_POD_GROUP
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.kinds import BUILT_IN, KOORDINATOR, X_POD_GROUP
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
 from fairlead.testing.harness import START
 from fairlead.testing.serving import Served

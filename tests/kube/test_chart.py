@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.model import kinds as k
-from fairlead.model.kinds import Kind
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model import kinds as k
+from fairlead.core.model.kinds import Kind
 from tests.kube.audited import Lab
 from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane, real_binary

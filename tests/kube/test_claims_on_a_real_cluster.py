@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.port import Query
-from fairlead.config.schedulers import default_scheduler
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import NotFound
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from tests.kube.control_plane import ControlPlane

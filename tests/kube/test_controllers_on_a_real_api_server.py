@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.controllers.controller_group import ControllerGroup
-from fairlead.controllers.nodes.kubelet import Kubelet
-from fairlead.controllers.workloads.batch_job import Jobs
-from fairlead.controllers.workloads.deployment import Deployments
-from fairlead.controllers.workloads.replicaset import ReplicaSets
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.cluster.controllers.controller_group import ControllerGroup
+from fairlead.cluster.controllers.workloads.batch_job import Jobs
+from fairlead.cluster.controllers.workloads.deployment import Deployments
+from fairlead.cluster.controllers.workloads.replicaset import ReplicaSets
+from fairlead.cluster.kubelets.kubelet import Kubelet
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import DEPLOYMENT, JOB, LEASE, NAMESPACE, NODE, POD, Kind
 from fairlead.errors import NotFound
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import DEPLOYMENT, JOB, LEASE, NAMESPACE, NODE, POD, Kind
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import Builder, deployment, job, namespace, node, pod

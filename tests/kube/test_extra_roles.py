@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.roles.documents import extra_rules
-from fairlead.controllers.nodes.refused_pods import REPLACED
-from fairlead.model import kinds as k
-from fairlead.model.owner_sizes import OWNERS, owner_kind
+from fairlead.cluster.kubelets.refused_pods import REPLACED
+from fairlead.core.model import kinds as k
+from fairlead.core.model.owner_sizes import OWNERS, owner_kind
 from tests.kube.audited import Lab, Right, fairlead, granted_rights, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds

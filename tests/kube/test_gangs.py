@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import JOB, POD, POD_GROUP, POD_GROUP_BETA, Kind
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import JOB, POD, POD_GROUP, POD_GROUP_BETA, Kind
 from tests.kube.control_plane import ControlPlane
 from tests.kube.gang_contenders import Schedules, kube_scheduler, on_a_real_server, ours
 from tests.kube.gang_stories import NEXT_STORIES, STORIES, Cluster, Story

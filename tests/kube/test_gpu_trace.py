@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.lab.reference.checks import CheckOptions, ReferenceCheck
-from fairlead.lab.reference.directories import checks_of
+from papers.reference.checks import CheckOptions, ReferenceCheck
+from papers.reference.directories import checks_of
 
 pytestmark = pytest.mark.kube
 

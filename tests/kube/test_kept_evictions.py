@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.model import kinds as k
+from fairlead.core.model import kinds as k
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane, free_port

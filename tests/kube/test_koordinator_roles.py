@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
-from fairlead.controllers.writes import owner_reference
-from fairlead.model import kinds as k
-from fairlead.model.times import timestamp
+from fairlead.cluster.controllers.writes import owner_reference
+from fairlead.core.model import kinds as k
+from fairlead.core.model.times import timestamp
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document

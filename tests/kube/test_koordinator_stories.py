@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
 from tests.kube.audited import laboratory
 from tests.kube.control_plane import ControlPlane, define_koordinator_kinds, free_port, real_binary
 from tests.kube.koordinator_stories import STORIES, Cluster

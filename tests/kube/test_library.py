@@ -8,11 +8,11 @@ import uuid
 import pytest
 
 from fairlead import LiveScheduler
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD
 from tests.kube import contenders
 from tests.kube.contenders import pod_document
 from tests.kube.control_plane import ControlPlane

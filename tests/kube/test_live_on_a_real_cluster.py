@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.client.reflector import Reflector
-from fairlead.api.client.retry import RetryDelays
-from fairlead.model.flow import Change, Happened, Reply, Verb, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.reflector import Reflector
+from fairlead.client.retry import RetryDelays
+from fairlead.core.model.flow import Change, Happened, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.volcano.job_plugins.job_plugin import PluginMeans
-from fairlead.controllers.volcano.jobs import VolcanoJobs
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.runtime.ssh_keys import make_ssh_keys
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.jobs.job_plugins.job_plugin import PluginMeans
+from fairlead.volcano.jobs.jobs import VolcanoJobs
+from fairlead.volcano.jobs.ssh_keys import make_ssh_keys
 from tests.support.volcano import VolcanoHarness
 
 pytestmark = pytest.mark.kube

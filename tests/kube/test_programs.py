@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS
+from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS
 from tests.e2e.kubectl_suite import Kubectl, fairlead_up
 from tests.kube.control_plane import real_binary
 

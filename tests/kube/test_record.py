@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.cli.main import cli
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
 from fairlead.testing.builders import node, pod
 from tests.kube.control_plane import ControlPlane
 

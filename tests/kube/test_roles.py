@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.cli.roles.documents import bindings
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import Invalid
-from fairlead.model import kinds as k
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Kind
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import EVENT_V1, NODE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import EVENT_V1, NODE, POD
 from tests.kube import contenders
 from tests.kube.contenders import FAIRLEAD, KUBE, pod_document
 from tests.kube.control_plane import ControlPlane

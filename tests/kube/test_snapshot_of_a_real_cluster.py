@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.store.snapshot import RedactionOptions, collect, write_snapshot
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import NAMESPACE, NODE, POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.cluster.store.snapshot import RedactionOptions, collect, write_snapshot
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import NAMESPACE, NODE, POD
 from fairlead.testing.builders import namespace, node, pod
 from fairlead.testing.harness import Harness
 from tests.kube.control_plane import ControlPlane

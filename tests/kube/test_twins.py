@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import Connection
-from fairlead.api.port import ClusterApi, Query
-from fairlead.api.store.store import Store, StoreApi
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import Connection
+from fairlead.client.port import ClusterApi, Query
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, NAMESPACE, NODE, POD, SERVICE, Kind
 from fairlead.errors import ApiError
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, NAMESPACE, NODE, POD, SERVICE, Kind
 from tests.kube.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube

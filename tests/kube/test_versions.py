@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.core.model import kinds as k
 from fairlead.errors import NotFound
-from fairlead.model import kinds as k
 from tests.kube.audited import fairlead, laboratory, refused
 from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane

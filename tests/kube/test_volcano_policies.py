@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.times import timestamp
 from fairlead.errors import NotFound
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Kind
-from fairlead.model.times import timestamp
 from tests.kube.contenders import create, node_document, pod_document
 from tests.kube.control_plane import ControlPlane
 from tests.kube.volcano_runner import FAIRLEAD, HOME, VOLCANO, StoryRunner, contender, prepare

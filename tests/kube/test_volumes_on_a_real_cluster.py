@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
-from fairlead.engine.scheduler import Scheduler
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.storage import compile_claim, compile_volume
 from fairlead.errors import Conflict
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
-from fairlead.model.storage import compile_claim, compile_volume
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
-from fairlead.plugins.volume_binding import VolumeBinding
-from fairlead.plugins.volume_errand import volume_patch
+from fairlead.kube.binder import DefaultBinder
+from fairlead.kube.nodes.basics import PrioritySort, SchedulingGates
+from fairlead.kube.volumes.binding import VolumeBinding
+from fairlead.kube.volumes.errand import volume_patch
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from tests.kube.control_plane import ControlPlane

@@ -12,14 +12,14 @@ from itertools import count, islice
 from random import Random
 from typing import TypeVar
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.opening import open_round
-from fairlead.framework.round import Choices
-from fairlead.model.flow import Change, Happened
-from fairlead.model.kinds import POD, PRIORITY_CLASS, VC_QUEUE, Kind
-from fairlead.state.cluster import Cluster
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.kinds import POD, PRIORITY_CLASS, VC_QUEUE, Kind
+from fairlead.core.state.cluster import Cluster
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.round import Choices
 from tests.kube.volcano_stories import GROUP, PRIORITIES, Doc, Story, StoryQueue, story
 
 TELLINGS = 12

@@ -21,12 +21,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
 from fairlead.errors import FairleadError, NotFound
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
 from tests.kube.contenders import clear, create, make_namespace, node_document, pod_document
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
 from tests.kube.volcano_chance import priority_classes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fairlead.config.volcano_presets import PRESETS
+from fairlead.volcano.config.presets import PRESETS
 
 
 @dataclass(frozen=True, slots=True)

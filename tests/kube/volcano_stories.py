@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fairlead.model.kinds import NODE, POD, VC_POD_GROUP, VC_QUEUE, Kind
+from fairlead.core.model.kinds import NODE, POD, VC_POD_GROUP, VC_QUEUE, Kind
 from tests.kube.contenders import node_document, pod_document
 from tests.kube.volcano_settings import SETTINGS, Setting
 

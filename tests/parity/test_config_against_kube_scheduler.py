@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.config.loading import load_config
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
 from tests.kube.real_config import ask_kube_scheduler
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.lab.reference.checks import CheckOptions, ReferenceCheck
-from fairlead.lab.reference.directories import checks_of
-from fairlead.lab.reference.openb import OpenbCurves
+from papers.reference.checks import CheckOptions, ReferenceCheck
+from papers.reference.directories import checks_of
+from papers.reference.openb import OpenbCurves
 
 DATA = Path(__file__).parent / "data" / "lab"
 OMEGA = checks_of(DATA / "omega", CheckOptions())

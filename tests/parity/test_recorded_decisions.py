@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.loading import read_config
-from fairlead.sim.recording import scenarios_in
-from fairlead.sim.replay import KubeReplay, Report
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.loading import read_config
+from fairlead.kube.replay.recording import scenarios_in
+from fairlead.kube.replay.replay import KubeReplay, Report
 
 DATA = Path(__file__).parent / "data" / "kube"
 RECORDINGS = {"decisions": 5194, "storage": 607, "preemption": 250, "corners": 4400, "edges": 1052, "claims": 2909}

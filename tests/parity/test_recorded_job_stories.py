@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.stories import story_scheduler
-from fairlead.sim.recording import Form, Scenario, scenarios_in
-from fairlead.sim.story_agreement import Agreement
-from fairlead.sim.story_replay import StoryReplay
+from fairlead.kube.replay.recording import Form, Scenario, scenarios_in
+from fairlead.volcano.replay.story_agreement import Agreement
+from fairlead.volcano.replay.story_replay import StoryReplay
 
 RECORDING = Path(__file__).parent / "data" / "volcano" / "jobs.jsonl.gz"
 PARTS = 6

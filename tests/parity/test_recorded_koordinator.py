@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.config.koordinator.recorded import recorded_koordinator
-from fairlead.plugins.koordinator.gangs import preemption
-from fairlead.plugins.koordinator.gangs.preemption import JobRoom, JobVictims
-from fairlead.sim.koordinator.replay import KoordinatorReplay
-from fairlead.sim.recording import scenarios_in
-from fairlead.sim.replay import Report
+from fairlead.koordinator.config.recorded import recorded_koordinator
+from fairlead.koordinator.gangs import preemption
+from fairlead.koordinator.gangs.preemption import JobRoom, JobVictims
+from fairlead.koordinator.replay.replay import KoordinatorReplay
+from fairlead.kube.replay.recording import scenarios_in
+from fairlead.kube.replay.replay import Report
 
 DATA = Path(__file__).parent / "data" / "koordinator"
 PARTS = 2

@@ -11,11 +11,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import ScenarioError
-from fairlead.sim.recording import Scenario, scenarios_in
-from fairlead.sim.replay import Report
-from fairlead.sim.volcano_replay import VolcanoReplay
+from fairlead.kube.replay.recording import Scenario, scenarios_in
+from fairlead.kube.replay.replay import Report
+from fairlead.volcano.config.build import recorded_rounds
+from fairlead.volcano.replay.replay import VolcanoReplay
 
 DATA = Path(__file__).parent / "data" / "volcano"
 RECORDINGS = {"volcano": 696, "volcano-corners": 425}

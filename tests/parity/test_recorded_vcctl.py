@@ -12,15 +12,15 @@ from typing import Any
 import orjson
 import pytest
 
-from fairlead.api.admission.chain import Admission
-from fairlead.api.port import EVERYTHING, Page, Query
-from fairlead.cli.vcctl.command import as_tool, run_vcctl
-from fairlead.cli.vcctl.work import VcFault
+from fairlead.client.port import EVERYTHING, Page, Query
+from fairlead.cluster.admission.chain import Admission
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.times import seconds_of
 from fairlead.errors import AlreadyExists, NotFound
-from fairlead.model import kinds as k
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import Kind
-from fairlead.model.times import seconds_of
+from fairlead.volcano.vcctl.command import as_tool, run_vcctl
+from fairlead.volcano.vcctl.work import VcFault
 
 RECORDING = Path(__file__).parent / "data" / "volcano" / "vcctl.jsonl.gz"
 KINDS = {

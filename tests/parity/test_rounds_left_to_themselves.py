@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.opening import open_round
-from fairlead.framework.round import Round
-from fairlead.model.tasks import TaskStatus
-from fairlead.sim.recording import Scenario, scenarios_in
-from fairlead.sim.volcano_replay import recorded_cluster
+from fairlead.kube.replay.recording import Scenario, scenarios_in
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.replay.replay import recorded_cluster
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.round import Round
 
 DATA = Path(__file__).parent / "data" / "volcano"
 EVERY = 6

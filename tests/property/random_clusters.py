@@ -7,12 +7,12 @@ from typing import Protocol
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.refusals import trial_statement
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Happened
-from fairlead.model.pod import Pod, compile_pod
-from fairlead.state.cluster import Cluster
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.refusals import trial_statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Happened
+from fairlead.core.model.pod import Pod, compile_pod
+from fairlead.core.state.cluster import Cluster
 from tests.support.documents import HOST, LONG_AGO, ZONE
 from tests.support.plugins import PendingPod
 from tests.support.scenario import put

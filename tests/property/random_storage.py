@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import Kind
-from fairlead.state.cluster import Cluster
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import Kind
+from fairlead.core.state.cluster import Cluster
 from tests.support.documents import BOUND, OLD_ZONE, SELECTED, ZONE, meta, pod_with
 from tests.support.scenario import put
 

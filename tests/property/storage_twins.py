@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from tests.property.random_storage import EBS_ZONE, MIGRATED, StorageObjects
 from tests.support.documents import BOUND, OLD_ZONE, SELECTED, ZONE
 from tests.support.plugins import Answer

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.pod import compile_pod
-from fairlead.model.selectors import selector_from_document
-from fairlead.state import existing, selected
-from fairlead.state.affinity import AffinityIndex, affinity_index
-from fairlead.state.cluster import Cluster
-from fairlead.state.selected import PodSelection
-from fairlead.state.statement import Statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.model.pod import compile_pod
+from fairlead.core.model.selectors import selector_from_document
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.statement import Statement
+from fairlead.kube.affinity import existing, selected
+from fairlead.kube.affinity.index import AffinityIndex, affinity_index
+from fairlead.kube.affinity.selected import PodSelection
 from tests.property.random_clusters import (
     KEYS,
     NAMESPACES,

@@ -10,17 +10,17 @@ from types import FrameType
 
 import pytest
 
-from fairlead.engine.rounds.driver import RoundDriver
-from fairlead.engine.scheduler import Scheduler
-from fairlead.engine.what_if.answers import answer
-from fairlead.engine.what_if.simulate import simulate
-from fairlead.engine.what_if.workload import Workload
-from fairlead.framework.round import Job
-from fairlead.model import kinds
+from fairlead.assembly.expansion import expand
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.engine.what_if.answers import answer
+from fairlead.core.engine.what_if.simulate import simulate
+from fairlead.core.engine.what_if.workload import Workload
+from fairlead.core.model import kinds
 from fairlead.runtime.copies import CopyFailed, ProcessCopy, branch
-from fairlead.sim.expansion import expand
 from fairlead.testing import Harness, deployment, node, pod, priority_class
 from fairlead.testing.asking import answer_of, context_of
+from fairlead.volcano.rounds.driver import RoundDriver
+from fairlead.volcano.rounds.round import Job
 from tests.unit.engine.explain import test_three_manners_lacks as short
 
 

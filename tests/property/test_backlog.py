@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fairlead.engine.queue.entry import Entry, QueueName
-from fairlead.engine.queue.heap import KeyedHeap
-from fairlead.framework.profile import profile_of
-from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
-from fairlead.model.pod import Pod
+from fairlead.core.engine.queue.entry import Entry, QueueName
+from fairlead.core.engine.queue.heap import KeyedHeap
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
+from fairlead.core.model.pod import Pod
 from tests.support.waiting import NODE_ADD, POD_GONE, PROFILE, T0, FilterPlugin, QueueScenario, on
 
 EVENTS = (

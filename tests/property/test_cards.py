@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.framework.round import Round
-from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.devices.device_config import DeviceConfig
-from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
-from fairlead.plugins.volcano.devices.vgpus import Vgpus
+from fairlead.volcano.devices.device_config import DeviceConfig
+from fairlead.volcano.devices.deviceshare import DeviceShare
+from fairlead.volcano.devices.vgpus import Vgpus
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.round import Round
 from tests.support.rounds import RoundScenario, task
 from tests.unit.plugins.volcano.devices.test_deviceshare import A100, OFFERS, REGISTER, containers
 

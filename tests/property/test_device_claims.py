@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model import kinds as k
+from fairlead.core.model import kinds as k
 from fairlead.testing.harness import Harness
 from tests.faults.faulty_port import Faults, FaultyWorld
 from tests.scenario.test_preemption_for_devices import priority

@@ -12,12 +12,12 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.binding import BindingStage
+from fairlead.core.engine.cycle.binding import BindingStage
+from fairlead.core.framework.plugin import Plugin, Wait
+from fairlead.core.model.flow import Doc, Happened, Reply, Verb, Write
+from fairlead.core.state.cluster import PodPlace
 from fairlead.errors import Conflict
-from fairlead.framework.plugin import Plugin, Wait
-from fairlead.model.flow import Doc, Happened, Reply, Verb, Write
-from fairlead.plugins.gang import GangScheduling
-from fairlead.state.cluster import PodPlace
+from fairlead.kube.gangs.plugin import GangScheduling
 from tests.support.documents import deleting, group, member, members, node, pod
 from tests.support.scheduling import SchedulerScenario, gang_scenario
 

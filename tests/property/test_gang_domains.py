@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.gangs.domain_search import DomainCapacity
+from fairlead.core.engine.gangs.domain_search import DomainCapacity
 from tests.support.documents import RACK, group, member, pod, racks
 from tests.support.scheduling import gang_scenario
 

@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.binding import BindingStage as Held
+from fairlead.core.engine.cycle.binding import BindingStage as Held
+from fairlead.core.framework.plugin import Wait
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.reasons import unschedulable
 from fairlead.errors import ApiError, Conflict, Unreachable
-from fairlead.framework.plugin import Wait
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.reasons import unschedulable
-from fairlead.plugins.gang import GangScheduling
+from fairlead.kube.gangs.plugin import GangScheduling
 from tests.support.documents import RACK, deleting, group, member, node, pod
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, gang_scenario
 

@@ -8,12 +8,12 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.koordinator.cpu_topology import CpuPlace, CpuTopology, format_cpus, parse_cpus
-from fairlead.plugins.koordinator.numa.accumulator import CORE_LEVEL, FULL_CORES, NUMA_LEVEL, SPREAD, CpuRules, take
-from fairlead.plugins.koordinator.quotas.sharing import Share, share_out
-from fairlead.state.cluster import Cluster
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.koordinator.numa.accumulator import CORE_LEVEL, FULL_CORES, NUMA_LEVEL, SPREAD, CpuRules, take
+from fairlead.koordinator.quotas.sharing import Share, share_out
+from fairlead.koordinator.records.cpu_topology import CpuPlace, CpuTopology, format_cpus, parse_cpus
 
 AMOUNTS = st.integers(min_value=0, max_value=10_000)
 SHARES = st.lists(st.builds(Share, weight=AMOUNTS, request=AMOUNTS, least=AMOUNTS, lends=st.booleans()), max_size=8)

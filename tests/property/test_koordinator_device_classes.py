@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.framework.cycle import Cycle
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import Reject, Status
-from fairlead.plugins.koordinator.devices.choice import DeviceChoice
-from fairlead.plugins.koordinator.devices.plugin import DeviceSharePlugin
-from fairlead.plugins.koordinator.reservations.shown import chosen_on
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import Reject, Status
+from fairlead.core.state.nodes import Nodes
+from fairlead.koordinator.devices.choice import DeviceChoice
+from fairlead.koordinator.devices.plugin import DeviceSharePlugin
+from fairlead.koordinator.reservations.shown import chosen_on
 from tests.support.documents import asking, node
 from tests.support.koordinator import GPU, SCHEDULING, KoordScenario, koord_pod, koord_reservation
 

@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.controllers.koordinator.node_topologies import node_topology
-from fairlead.framework.calls import refusals_by
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
-from fairlead.framework.results.signature import SignatureResults
-from fairlead.framework.row_view import RowView
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.koordinator.reservations import is_reserve_pod
-from fairlead.model.reasons import SKIP, Status
-from fairlead.model.times import timestamp
-from fairlead.plugins.koordinator.load.columns import LoadColumns
-from fairlead.plugins.koordinator.load.plugin import LoadAwareScheduling
-from fairlead.plugins.koordinator.numa.plugin import NodeNUMAResource, NumaNote
-from fairlead.plugins.koordinator.numa.request import numa_request
-from fairlead.plugins.koordinator.reservations import plugin as reservation_plugin
-from fairlead.plugins.koordinator.reservations.kinds_of_pods import PodKinds
-from fairlead.plugins.koordinator.reservations.plugin import ReservationNote, ReservationPlugin
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.calls import refusals_by
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
+from fairlead.core.framework.results.signature import SignatureResults
+from fairlead.core.framework.row_view import RowView
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import SKIP, Status
+from fairlead.core.model.times import timestamp
+from fairlead.core.state.nodes import Nodes
+from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.load.columns import LoadColumns
+from fairlead.koordinator.load.plugin import LoadAwareScheduling
+from fairlead.koordinator.numa.plugin import NodeNUMAResource, NumaNote
+from fairlead.koordinator.numa.request import numa_request
+from fairlead.koordinator.records.reservations import is_reserve_pod
+from fairlead.koordinator.reservations import plugin as reservation_plugin
+from fairlead.koordinator.reservations.kinds_of_pods import PodKinds
+from fairlead.koordinator.reservations.plugin import ReservationNote, ReservationPlugin
 from tests.support.documents import node
 from tests.support.koordinator import SCHEDULING, KoordScenario, koord_pod, koord_reservation
 

@@ -16,11 +16,11 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.koordinator.node_topologies import node_topology
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.quantity import read_quantity, to_units
 from fairlead.errors import Conflict
-from fairlead.model.flow import Doc
-from fairlead.model.koordinator.cpu_topology import parse_cpus
-from fairlead.model.quantity import read_quantity, to_units
+from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.records.cpu_topology import parse_cpus
 from tests.support.documents import asking
 from tests.support.koordinator import (
     GPU,

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.errors import Conflict
-from fairlead.model.koordinator.quotas import ROOT, ElasticQuota
-from fairlead.plugins.koordinator.quotas.accounts import LendingTree, TreeRules
+from fairlead.koordinator.quotas.accounts import LendingTree, TreeRules
+from fairlead.koordinator.records.quotas import ROOT, ElasticQuota
 from tests.support.documents import node
 from tests.support.koordinator import QUOTA, KoordScenario, elastic_quota, koord_pod
 

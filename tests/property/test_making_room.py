@@ -11,17 +11,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.rounds.actions import making_room
-from fairlead.framework.round import Round
-from fairlead.framework.tiers import Enabled
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.capacity import Capacity
-from fairlead.plugins.volcano.queues.drf import Drf
-from fairlead.plugins.volcano.queues.proportion import Proportion
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.nodeorder import NodeOrder
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.capacity import Capacity
+from fairlead.volcano.queues.drf import Drf
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.rounds.actions import making_room
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.tiers import Enabled
 from tests.support.rounds import RoundScenario, Tier, evicted, promised
 
 jobs = st.lists(

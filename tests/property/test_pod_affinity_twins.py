@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model import kinds
-from fairlead.model.node import Node
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import SKIP
-from fairlead.model.terms import AffinityTerm
-from fairlead.plugins.pod_affinity import InterPodAffinity
-from fairlead.state.nodes import Nodes
+from fairlead.core.model import kinds
+from fairlead.core.model.node import Node
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import SKIP
+from fairlead.core.model.terms import AffinityTerm
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.affinity.plugin import InterPodAffinity
 from tests.property.random_clusters import pending_pods, trials, try_moves
 from tests.support.plugins import PendingPod
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.kube import default_kube_config
-from fairlead.model import kinds
-from fairlead.model.flow import Happened, Verb, Write
-from fairlead.model.reasons import Verdict
-from fairlead.plugins import victims
-from fairlead.plugins.victims import VictimNode
+from fairlead.assembly.assemble import profiles_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Happened, Verb, Write
+from fairlead.core.model.reasons import Verdict
+from fairlead.kube.config.kube import default_kube_config
+from fairlead.kube.preemption import victims
+from fairlead.kube.preemption.victims import VictimNode
 from tests.property.test_statement import picture
 from tests.support.documents import budget, node, pod
 from tests.support.preemption import PreemptionScenario

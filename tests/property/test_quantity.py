@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.quantity import MAX_INT64, QuantityError, format_quantity, parse_quantity, to_units
+from fairlead.core.model.quantity import MAX_INT64, QuantityError, format_quantity, parse_quantity, to_units
 
 SUFFIXES = {
     "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1), "k": Fraction(10**3),

@@ -9,26 +9,26 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.attempt import place
-from fairlead.engine.cycle.placement import Placed, Search
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.profile import Profile, profile_of
-from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
-from fairlead.framework.verdicts import FEASIBLE
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import Verdict
-from fairlead.plugins.images import ImageLocality
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import NodeName, NodeUnschedulable, PrioritySort
-from fairlead.plugins.node_ports import NodePorts
-from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from fairlead.plugins.taints import TaintToleration
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
-from fairlead.state.statement import Statement
+from fairlead.core.engine.cycle.attempt import place
+from fairlead.core.engine.cycle.placement import Placed, Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.profile import Profile, profile_of
+from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
+from fairlead.core.framework.verdicts import FEASIBLE
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import Verdict
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.core.state.statement import Statement
+from fairlead.kube.nodes.basics import NodeName, NodeUnschedulable, PrioritySort
+from fairlead.kube.nodes.images import ImageLocality
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
+from fairlead.kube.nodes.ports import NodePorts
+from fairlead.kube.nodes.taints import TaintToleration
+from fairlead.kube.resources.plugin import NodeResourcesBalancedAllocation, NodeResourcesFit
 
 RESOURCES = [("cpu", 3), ("memory", 1), ("example.com/gpu", 5)]
 SHAPE = [(0, 0), (40, 9), (80, 3), (100, 10)]

@@ -9,17 +9,17 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.config.schedulers import default_scheduler
-from fairlead.engine.cycle.attempt import place
-from fairlead.engine.cycle.placement import Placed, Search
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.points import merge_reserved
-from fairlead.framework.profile import Profile
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.state.cluster import Cluster
-from fairlead.state.statement import Statement
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.engine.cycle.attempt import place
+from fairlead.core.engine.cycle.placement import Placed, Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.points import merge_reserved
+from fairlead.core.framework.profile import Profile
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.statement import Statement
 from fairlead.testing.builders import node
 
 ZONE = "topology.kubernetes.io/zone"

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.core.framework.plugin import Wait
+from fairlead.core.model.flow import Happened
+from fairlead.core.model.reasons import unschedulable
+from fairlead.core.state.cluster import PodPlace
 from fairlead.errors import Conflict
-from fairlead.framework.plugin import Wait
-from fairlead.model.flow import Happened
-from fairlead.model.reasons import unschedulable
-from fairlead.plugins.preemption import DefaultPreemption
-from fairlead.state.cluster import PodPlace
+from fairlead.kube.preemption.plugin import DefaultPreemption
 from tests.support.documents import deleting, node, pod
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin
 

@@ -9,17 +9,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model import kinds
-from fairlead.model.node import Node
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import SKIP
-from fairlead.model.requirements import EVERYTHING, LabelSelector
-from fairlead.model.selectors import selector_from_map
-from fairlead.model.taints import first_untolerated
-from fairlead.model.terms import SpreadConstraint
-from fairlead.plugins.golog import ln
-from fairlead.plugins.spread import SYSTEM_DEFAULTS, PodTopologySpread
-from fairlead.state.nodes import Nodes
+from fairlead.core.model import kinds
+from fairlead.core.model.node import Node
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import SKIP
+from fairlead.core.model.requirements import EVERYTHING, LabelSelector
+from fairlead.core.model.selectors import selector_from_map
+from fairlead.core.model.taints import first_untolerated
+from fairlead.core.model.terms import SpreadConstraint
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.spread.golog import ln
+from fairlead.kube.spread.plugin import SYSTEM_DEFAULTS, PodTopologySpread
 from tests.property.random_clusters import RACK, pending_pods, trials, try_moves
 from tests.support.documents import HOST, ZONE
 from tests.support.plugins import PendingPod

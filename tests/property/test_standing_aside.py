@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.framework.plugin import takes_part
-from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
-from fairlead.model.reasons import SKIP
-from fairlead.plugins.dynamic_resources.plugin import DynamicResources
-from fairlead.plugins.pod_affinity import InterPodAffinity
-from fairlead.plugins.spread import PodTopologySpread
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.plugin import takes_part
+from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
+from fairlead.core.model.reasons import SKIP
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.affinity.plugin import InterPodAffinity
+from fairlead.kube.claims.plugin import DynamicResources
+from fairlead.kube.spread.plugin import PodTopologySpread
 from tests.property.random_clusters import pending_pods
 from tests.support.plugins import PendingPod
 

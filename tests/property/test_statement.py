@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster, PodPlace
-from fairlead.state.ports import HostPort, PortIndex
-from fairlead.state.statement import Statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster, PodPlace
+from fairlead.core.state.ports import HostPort, PortIndex
+from fairlead.core.state.statement import Statement
 
 NODES = [f"n{i}" for i in range(4)]
 PODS = [f"p{i}" for i in range(8)]

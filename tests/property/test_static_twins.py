@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fairlead.framework.plugin import Plugin, takes_part
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.pod import compile_pod
-from fairlead.model.reasons import SKIP
-from fairlead.plugins.features import NodeDeclaredFeatures
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import NodeName, NodeUnschedulable
-from fairlead.plugins.node_ports import NodePorts
-from fairlead.plugins.taints import TaintToleration
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.plugin import Plugin, takes_part
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.pod import compile_pod
+from fairlead.core.model.reasons import SKIP
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.nodes.basics import NodeName, NodeUnschedulable
+from fairlead.kube.nodes.features import NodeDeclaredFeatures
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
+from fairlead.kube.nodes.ports import NodePorts
+from fairlead.kube.nodes.taints import TaintToleration
 from tests.support.plugins import PendingPod
 
 Doc = dict[str, Any]

@@ -7,11 +7,11 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.api.port import Query
-from fairlead.api.store.store import Store
+from fairlead.client.port import Query
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP
 from fairlead.errors import ApiError
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import CONFIG_MAP
 
 State = dict[str, Doc]
 NAMES = st.sampled_from(["a", "b", "c", "d"])

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing import Harness, deployment, job, node, pod, podgroup, priority_class, queue, stateful_set
 from fairlead.testing.asking import answer_of
 from fairlead.testing.builders import NodeBuilder, PodBuilder

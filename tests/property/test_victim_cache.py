@@ -11,24 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Scope
-from fairlead.framework.profile import profile_of
-from fairlead.framework.refusals import Refusals
-from fairlead.framework.results.cached_plugin import CachedPlugin
-from fairlead.framework.sums import sums_alone
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import Reason, Reject, Verdict
-from fairlead.plugins import victim_cache
-from fairlead.plugins.preemption import best_candidates
-from fairlead.plugins.resources import NodeResourcesFit, Request
-from fairlead.plugins.victim_cache import search_victims
-from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
-from fairlead.state.touchlog import TouchLog
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import Scope
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.framework.refusals import Refusals
+from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.framework.sums import sums_alone
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import Reason, Reject, Verdict
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.core.state.touchlog import TouchLog
+from fairlead.kube.preemption import victim_cache
+from fairlead.kube.preemption.plugin import best_candidates
+from fairlead.kube.preemption.victim_cache import search_victims
+from fairlead.kube.preemption.victims import VictimNode, budgets_of, select_victims
+from fairlead.kube.resources.plugin import NodeResourcesFit, Request
 from tests.support.documents import budget, compiled, node, pod
 from tests.support.preemption import NOW, PreemptionScenario, filtering_profile
 

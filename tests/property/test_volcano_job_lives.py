@@ -14,16 +14,16 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.volcano.job_pod_builder import waiting_tasks, wanted_names
-from fairlead.controllers.volcano.job_pods import read_job_pod
-from fairlead.controllers.volcano.phases import COUNTERS, FINISHED, JobState, move_for, phase_of, total_replicas
-from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import namespaced_name, patch
+from fairlead.cluster.controllers.workqueue import Reconciler
+from fairlead.cluster.controllers.writes import namespaced_name, patch
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Change, Doc, Happened, Verb, Watch, Write
 from fairlead.errors import ApiError
-from fairlead.model import kinds as k
-from fairlead.model.flow import Change, Doc, Happened, Verb, Watch, Write
-from fairlead.model.quirks import FIXED
-from fairlead.sim.story_world import StoryWorld
+from fairlead.volcano.jobs.job_pod_builder import waiting_tasks, wanted_names
+from fairlead.volcano.jobs.job_pods import read_job_pod
+from fairlead.volcano.jobs.phases import COUNTERS, FINISHED, JobState, move_for, phase_of, total_replicas
+from fairlead.volcano.records.quirks import FIXED
+from fairlead.volcano.replay.story_world import StoryWorld
 
 JOBS = int(os.environ.get("FAIRLEAD_JOBS", "40"))
 SPACE = "lives"

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.framework.plugin import Plugin
-from fairlead.framework.refusals import trial_statement
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Happened
-from fairlead.model.pod import compile_pod
-from fairlead.plugins.volume_binding import VolumeBinding
-from fairlead.plugins.volume_binding import VolumePlan as BindingPlan
-from fairlead.plugins.volume_limits import NodeVolumeLimits
-from fairlead.plugins.volume_restrictions import VolumeRestrictions
-from fairlead.plugins.volume_zone import VolumeZone
-from fairlead.state.volumes import storage_of
+from fairlead.core.framework.plugin import Plugin
+from fairlead.core.framework.refusals import trial_statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Happened
+from fairlead.core.model.pod import compile_pod
+from fairlead.kube.volumes.binding import VolumeBinding
+from fairlead.kube.volumes.binding import VolumePlan as BindingPlan
+from fairlead.kube.volumes.limits import NodeVolumeLimits
+from fairlead.kube.volumes.restrictions import VolumeRestrictions
+from fairlead.kube.volumes.storage import storage_of
+from fairlead.kube.volumes.zone import VolumeZone
 from tests.property import storage_twins as twins
 from tests.property.random_storage import (
     CLAIMS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.controllers.nodes.simulated_nodes import FAIL
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Controller, Doc, PatchType, Verb, Write
+from fairlead.cluster.kubelets.simulated_nodes import FAIL
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Controller, Doc, PatchType, Verb, Write
 from fairlead.testing.builders import job, node, pod
 from fairlead.testing.harness import Harness
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import CRON_JOB, JOB
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import CRON_JOB, JOB
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.workload_builders import cron_job

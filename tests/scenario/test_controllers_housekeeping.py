@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE_ACCOUNT
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE_ACCOUNT
 from fairlead.testing.builders import deployment, namespace, node, pod
 from fairlead.testing.harness import Harness
 from tests.support.binder import TurnBinder

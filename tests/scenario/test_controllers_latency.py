@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from fairlead.model.flow import Change, DocView, Happened, Reply, Watch, Write
-from fairlead.model.kinds import BUILT_IN, DEPLOYMENT, JOB, POD
+from fairlead.core.model.flow import Change, DocView, Happened, Reply, Watch, Write
+from fairlead.core.model.kinds import BUILT_IN, DEPLOYMENT, JOB, POD
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.harness import Harness

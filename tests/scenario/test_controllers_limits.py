@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLICA_SET, RESOURCE_QUOTA
 from fairlead.errors import Forbidden
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLICA_SET, RESOURCE_QUOTA
 from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import claim
@@ -136,8 +136,8 @@ def test_a_refused_pod_shows_in_the_owners_condition_and_comes_when_there_is_roo
 
 
 def test_a_dry_run_and_a_refused_name_use_nothing(cluster: Harness) -> None:
+    from fairlead.core.model.flow import Verb, Write
     from fairlead.errors import AlreadyExists
-    from fairlead.model.flow import Verb, Write
 
     cluster.apply(quota("q", {"pods": "2"}))
     cluster.apply(pod("a"))
@@ -286,8 +286,8 @@ def test_pods_of_an_owner_without_a_scale_cannot_be_counted(cluster: Harness) ->
 
 
 def test_an_evicted_pod_counts_as_gone_until_it_goes_or_two_minutes_have_passed(cluster: Harness) -> None:
-    from fairlead.model.flow import Verb, Write
-    from fairlead.model.times import timestamp
+    from fairlead.core.model.flow import Verb, Write
+    from fairlead.core.model.times import timestamp
 
     cluster.apply(
         deployment("web").replicas(3), disruption_budget("b").selecting({"app": "web"}).having(minAvailable=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import CONTROLLER_REVISION, DAEMON_SET, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET, Kind
 from fairlead.errors import Invalid
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import CONTROLLER_REVISION, DAEMON_SET, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET, Kind
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import storage_class
@@ -289,7 +289,7 @@ def test_a_failed_daemon_is_replaced_ever_more_slowly(cluster: Harness) -> None:
 
 
 def _failed(name: str) -> object:
-    from fairlead.model.flow import Verb, Write
+    from fairlead.core.model.flow import Verb, Write
 
     body = {"status": {"phase": "Failed", "containerStatuses": None}}
     return Write(Verb.PATCH, POD, "default", name, body=body, subresource="status")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.testing.builders import node
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import DEPLOYMENT, JOB, POD, REPLICA_SET
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import DEPLOYMENT, JOB, POD, REPLICA_SET
 from fairlead.testing.builders import deployment, job, pod, replica_set
 from fairlead.testing.harness import Harness
 from tests.support.binder import TurnBinder

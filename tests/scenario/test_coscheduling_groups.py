@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import job, pod
 from fairlead.testing.harness import Harness
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine.scheduler import Scheduler
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Kind
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
-from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.plugins.volume_binding import VolumeBinding
-from fairlead.plugins.volume_limits import NodeVolumeLimits
-from fairlead.plugins.volume_restrictions import VolumeRestrictions
-from fairlead.plugins.volume_zone import VolumeZone
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Kind
+from fairlead.kube.binder import DefaultBinder
+from fairlead.kube.nodes.basics import PrioritySort, SchedulingGates
+from fairlead.kube.resources.plugin import NodeResourcesFit
+from fairlead.kube.volumes.binding import VolumeBinding
+from fairlead.kube.volumes.limits import NodeVolumeLimits
+from fairlead.kube.volumes.restrictions import VolumeRestrictions
+from fairlead.kube.volumes.storage import storage_of
+from fairlead.kube.volumes.zone import VolumeZone
 from fairlead.runtime.virtual import Latencies
-from fairlead.state.volumes import storage_of
 from fairlead.testing.builders import PodBuilder, node, pod
 from fairlead.testing.harness import Harness
 

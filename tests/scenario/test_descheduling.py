@@ -6,12 +6,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from fairlead.config.koordinator.descheduler import DESCHEDULER_PRESET, read_descheduler
-from fairlead.controllers.koordinator.descheduling.controller import Descheduler
-from fairlead.controllers.koordinator.node_agents import NodeAgents
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.times import seconds_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.times import seconds_of
+from fairlead.koordinator.agents.node_agents import NodeAgents
+from fairlead.koordinator.descheduling.controller import Descheduler
+from fairlead.koordinator.descheduling.reading import DESCHEDULER_PRESET, read_descheduler
 from fairlead.testing.builders import Builder, node, replica_set
 from fairlead.testing.harness import Harness
 

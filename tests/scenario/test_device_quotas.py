@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import nodes
 from tests.scenario.test_resource_claims import claim, device_class, devices, gpus, held, pod, template
 from tests.support.volcano import VolcanoHarness, conf

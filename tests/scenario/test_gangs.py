@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.nodes.pod_script import PodScript
-from fairlead.engine.explain.figures import figures_of
+from fairlead.cluster.kubelets.pod_script import PodScript
+from fairlead.core.engine.explain.figures import figures_of
+from fairlead.core.model import kinds
 from fairlead.errors import Invalid
-from fairlead.model import kinds
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
 

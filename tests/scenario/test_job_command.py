@@ -11,9 +11,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from fairlead.cli.main import cli
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.nodes.kubelet import PodScript
+from fairlead.cluster.kubelets.kubelet import PodScript
 from fairlead.testing.builders import nodes
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.volcano import VolcanoHarness
 
 

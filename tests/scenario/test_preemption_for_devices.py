@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.config.gates import KUBE_COMPATIBLE, OWN_GATES
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model import kinds as k
+from fairlead.assembly.schedulers import default_scheduler
+from fairlead.core.model import kinds as k
+from fairlead.kube.config.gates import KUBE_COMPATIBLE, OWN_GATES
 from fairlead.testing.harness import Harness
 from tests.scenario.test_resource_claims import claim, device_class, devices, gang, gpus, held, pod, template
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model import kinds as k
 from fairlead.errors import Invalid
-from fairlead.model import kinds as k
 from fairlead.testing.harness import Harness
 
 DRIVER = "gpu.example.com"

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.presets import first_profile
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.framework.profile import Profile, Rounds
-from fairlead.framework.round import Task
-from fairlead.framework.tiers import Enabled, TierPlugin
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.overcommit import Overcommit
-from fairlead.plugins.volcano.queues.proportion import Proportion
+from fairlead.assembly.presets import first_profile
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.framework.profile import Profile, Rounds
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.kube.binder import DefaultBinder
 from fairlead.testing.builders import PodBuilder, node, pod, podgroup, priority_class, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.nodeorder import NodeOrder
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.overcommit import Overcommit
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.round import Task
+from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
 
 _GROUP = "scheduling.k8s.io/group-name"
 

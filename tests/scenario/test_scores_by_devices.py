@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.model import kinds as k
+from fairlead.core.model import kinds as k
 from fairlead.testing.harness import Harness
 from tests.scenario.test_resource_claims import device_class, gpus, held
 

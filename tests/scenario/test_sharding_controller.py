@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.controllers.volcano.shard_policies import (
+from fairlead.core.model import kinds
+from fairlead.errors import ConfigError
+from fairlead.testing.builders import node, pod
+from fairlead.testing.harness import Harness
+from fairlead.volcano.rounds.partition import Partition, Sharding
+from fairlead.volcano.sharding.controller import CONFIG_NAME, ShardingController
+from fairlead.volcano.sharding.shard_policies import (
     CONFIG_KEY,
     DEFAULT_SCHEDULERS,
     ShardConfig,
@@ -17,12 +23,6 @@ from fairlead.controllers.volcano.shard_policies import (
     read_shard_config,
     scheduler_of_words,
 )
-from fairlead.controllers.volcano.sharding import CONFIG_NAME, ShardingController
-from fairlead.errors import ConfigError
-from fairlead.framework.partition import Partition, Sharding
-from fairlead.model import kinds
-from fairlead.testing.builders import node, pod
-from fairlead.testing.harness import Harness
 from tests.scenario.test_volcano_hypernodes import config_map
 from tests.scenario.test_volcano_sharding import Shared
 

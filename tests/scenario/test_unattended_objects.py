@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.unattended import Unattended
-from fairlead.model import kinds
-from fairlead.model.attendance import Attendance
+from fairlead.cluster.controllers.unattended import Unattended
+from fairlead.core.model import kinds
+from fairlead.core.model.attendance import Attendance
 from fairlead.testing.builders import pod, queue
 from fairlead.testing.harness import Harness
 

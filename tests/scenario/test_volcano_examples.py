@@ -7,11 +7,11 @@ from pathlib import Path
 
 import yaml
 
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.nodes.kubelet import PodScript
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
+from fairlead.cluster.kubelets.kubelet import PodScript
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.volcano import VolcanoHarness
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "volcano"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.framework.job import QUEUE_GATE
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import PodBuilder, nodes, podgroup, queue
+from fairlead.volcano.rounds.job import QUEUE_GATE
 from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf("enqueue, allocate", "priority; gang", "predicates; capacity; nodeorder")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import Builder, node, queue
 from tests.support.volcano import VolcanoHarness, conf
 

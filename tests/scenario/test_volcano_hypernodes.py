@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.controllers.volcano.hypernodes import CONFIG_KEY, CONFIG_NAME, SYSTEM_NAMESPACE, HyperNodeDiscovery
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.quirks import ORIGINAL
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import Builder, node
 from fairlead.testing.harness import Harness
+from fairlead.volcano.records.quirks import ORIGINAL
+from fairlead.volcano.topology.controller import CONFIG_KEY, CONFIG_NAME, SYSTEM_NAMESPACE, HyperNodeDiscovery
 
 LAYERS = ["zone", "rack", "kubernetes.io/hostname"]
 

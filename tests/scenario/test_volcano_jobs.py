@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store.store import Store
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, choose_controllers, housekeepers
-from fairlead.controllers.nodes.kubelet import PodScript
-from fairlead.controllers.volcano.jobs import VolcanoJobs
-from fairlead.controllers.volcano_choice import choose_volcano_controllers
+from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, choose_controllers, housekeepers
+from fairlead.cluster.kubelets.kubelet import PodScript
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
 from fairlead.errors import ConfigError
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.quirks import ORIGINAL
 from fairlead.testing.builders import nodes
+from fairlead.volcano.cli.controller_choice import choose_volcano_controllers
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.jobs.jobs import VolcanoJobs
+from fairlead.volcano.records.quirks import ORIGINAL
 from tests.support.volcano import VolcanoHarness
 
 FOR_EVER = 10_000.0

@@ -18,9 +18,9 @@ from random import Random
 
 import pytest
 
-from fairlead.api.store.store import Store
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Controller, Happened, Reply, Verb, Write
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Controller, Happened, Reply, Verb, Write
 from tests.support.job_cases import TWENTY
 from tests.support.job_cluster import Ends, JobCluster, volcano_controllers
 

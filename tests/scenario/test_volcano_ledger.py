@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.nodes.kubelet import PodScript
-from fairlead.model import kinds
-from fairlead.model.amounts import EPSILON, Amounts
+from fairlead.cluster.kubelets.kubelet import PodScript
+from fairlead.core.model import kinds
 from fairlead.testing.builders import nodes, queue
+from fairlead.volcano.records.amounts import EPSILON, Amounts
 from tests.support.volcano import VolcanoHarness, conf
 
 BASICS = "priority; gang; conformance"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened, Verb, Write
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened, Verb, Write
 from fairlead.testing.builders import nodes, pod, podgroup, replica_set
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.volcano import VolcanoHarness
 
 

@@ -6,15 +6,15 @@ from itertools import count
 
 import pytest
 
-from fairlead.config.presets import first_profile
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.engine.explain.figures import figures_of, take
-from fairlead.engine.scheduler import Scheduler
-from fairlead.framework.meter import Meter
-from fairlead.model import kinds
+from fairlead.assembly.presets import first_profile
+from fairlead.core.engine.explain.figures import figures_of, take
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.framework.meter import Meter
+from fairlead.core.model import kinds
 from fairlead.runtime.telemetry import Telemetry
-from fairlead.runtime.volcano_metrics import exponential_range
 from fairlead.testing.builders import nodes, priority_class, queue
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.metrics import exponential_range
 from tests.support.volcano import VolcanoHarness, conf
 
 

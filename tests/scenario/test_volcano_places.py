@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Verb, Write
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Verb, Write
 from fairlead.testing.builders import node, podgroup, priority_class
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.reading import load_volcano_config
 from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf(

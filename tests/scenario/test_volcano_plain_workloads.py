@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import job, node, pod
 from tests.support.volcano import VolcanoHarness, conf
 

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from fairlead.model import kinds
-from fairlead.model.usage import NodeUsage
+from fairlead.core.model import kinds
+from fairlead.core.model.usage import NodeUsage
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import (
     NodeBuilder,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.outside.extender_wire import ExtenderConnection
-from fairlead.model import kinds
-from fairlead.plugins.volcano.extender import VolcanoExtender
+from fairlead.client.extender_wire import ExtenderConnection
+from fairlead.core.model import kinds
 from fairlead.testing.builders import node, nodes, podgroup, queue
+from fairlead.volcano.plugins.extender import VolcanoExtender
 from tests.support.extender_server import ExtenderServer
 from tests.support.volcano import VolcanoHarness, conf
 

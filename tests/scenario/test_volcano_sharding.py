@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.controllers.volcano.queues import FirstQueues
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.framework.partition import Partition, Sharding, node_labels
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.ring import Ring
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import Builder, node, pod, podgroup, priority_class, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.queues.controller import FirstQueues
+from fairlead.volcano.records.ring import Ring
+from fairlead.volcano.rounds.partition import Partition, Sharding, node_labels
 from tests.support.documents import GROUP
 from tests.support.volcano import conf
 

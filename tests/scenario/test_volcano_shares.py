@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import PodBuilder, nodes, priority_class, queue, replica_set
 from fairlead.testing.builders import pod as pod_builder
 from tests.support.volcano import VolcanoHarness, conf

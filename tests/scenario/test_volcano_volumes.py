@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.state.attachable import attach_limit_name
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes, pod, podgroup
+from fairlead.volcano.rounds.attachable import attach_limit_name
 from tests.support.volcano import VolcanoHarness, conf
 
 DRIVER = "csi.example.com"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairlead.api.store.store import Store
-from fairlead.controllers.nodes.pod_script import START_DELAY
-from fairlead.model import kinds
-from fairlead.model.flow import Controller, Doc, Write
+from fairlead.cluster.kubelets.pod_script import START_DELAY
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Controller, Doc, Write
 from fairlead.runtime.virtual import Latencies
 from tests.support.job_cases import FOR_EVER, Case, spec, task
 from tests.support.job_cluster import JobCluster, volcano_controllers

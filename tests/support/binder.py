@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.model.flow import Change, DocView, Happened, Reply, Verb, Watch, Write
-from fairlead.model.kinds import NODE, POD
+from fairlead.core.model.flow import Change, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import NODE, POD
 
 
 class TurnBinder:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fairlead.core.model.flow import Change, Controller, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
-from fairlead.model.flow import Change, Controller, Doc, Happened, Reply, Verb, Write
-from fairlead.model.kinds import Kind
 
 
 class Documents:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import Kind
-from fairlead.model.node import Node, compile_node
-from fairlead.model.pod import Pod, Shapes, compile_pod
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.node import Node, compile_node
+from fairlead.core.model.pod import Pod, Shapes, compile_pod
 
 HOST, ZONE, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/rack"
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"

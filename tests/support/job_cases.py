@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME
+from fairlead.cluster.kubelets.pod_script import EXIT_CODE, RUN_TIME
 
 Doc = dict[str, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from fairlead.api.store.store import Store
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
-from fairlead.model import kinds
-from fairlead.model.flow import Controller, Doc, DocView, Write
+from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Controller, Doc, DocView, Write
 from fairlead.testing.builders import nodes
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.job_cases import GONE, Case
 from tests.support.volcano import VolcanoHarness
 

@@ -12,16 +12,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, parse_feature_gates
-from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
-from fairlead.config.kube import kube_config_from
-from fairlead.config.registry import PluginRegistry
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.registry import PluginRegistry
 from fairlead.config.source import parse_source
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb
+from fairlead.core.model.kinds import Registry
 from fairlead.errors import Conflict
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb
-from fairlead.model.kinds import Registry
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
+from fairlead.kube.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, parse_feature_gates
+from fairlead.kube.config.kube import kube_config_from
 from tests.support.documents import node, pod
 from tests.support.scheduling import SchedulerScenario
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Hint, Plugin, takes_part
-from fairlead.framework.profile import profile_of
-from fairlead.framework.verdicts import VerdictCodes
-from fairlead.model import kinds
-from fairlead.model.events import ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.model.node import Node
-from fairlead.model.pod import Pod, compile_pod
-from fairlead.model.reasons import SKIP, Code, Status
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import Hint, Plugin, takes_part
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.framework.verdicts import VerdictCodes
+from fairlead.core.model import kinds
+from fairlead.core.model.events import ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.node import Node
+from fairlead.core.model.pod import Pod, compile_pod
+from fairlead.core.model.reasons import SKIP, Code, Status
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
 from tests.support.documents import HOST, ZONE, compiled, deleting, node, plain_pod
 from tests.support.scenario import Scenario
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from random import Random
 
-from fairlead.engine.cycle.attempt import place
-from fairlead.engine.cycle.placement import Blocked, Placed, Search
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.plugin import Plugin
-from fairlead.framework.profile import Profile, profile_of
-from fairlead.framework.refusals import Refusals
-from fairlead.framework.sums import sums_alone
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import Verdict
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import NodeUnschedulable, PrioritySort
-from fairlead.plugins.node_ports import NodePorts
-from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
-from fairlead.state.touchlog import TouchLog
+from fairlead.core.engine.cycle.attempt import place
+from fairlead.core.engine.cycle.placement import Blocked, Placed, Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.plugin import Plugin
+from fairlead.core.framework.profile import Profile, profile_of
+from fairlead.core.framework.refusals import Refusals
+from fairlead.core.framework.sums import sums_alone
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import Verdict
+from fairlead.core.state.touchlog import TouchLog
+from fairlead.kube.nodes.basics import NodeUnschedulable, PrioritySort
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
+from fairlead.kube.nodes.ports import NodePorts
+from fairlead.kube.preemption.victims import VictimNode, budgets_of, select_victims
+from fairlead.kube.resources.plugin import NodeResourcesFit
 from tests.support.scenario import Scenario, put
 
 NOW = 1_767_229_200.0

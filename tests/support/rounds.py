@@ -18,27 +18,27 @@ from typing import Any, Self
 
 import numpy as np
 
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.opening import open_round
-from fairlead.framework.profile import Rounds
-from fairlead.framework.round import Round, Task, Witness
-from fairlead.framework.tiers import Enabled, TierPlugin
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Happened
-from fairlead.model.quirks import Quirks
-from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.proportion import Proportion
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.profile import Rounds
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
 from fairlead.testing.builders import Builder, pod, podgroup
 from fairlead.testing.builders import node as node_builder
+from fairlead.volcano.plugins.conformance import Conformance
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.nodeorder import NodeOrder
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.records.quirks import Quirks
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.round import Round, Task, Witness
+from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
 from tests.support.documents import GROUP, LONG_AGO
 from tests.support.documents import node as node_doc
 from tests.support.scenario import Scenario, kind_of, put

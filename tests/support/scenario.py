@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.kinds import Kind
-from fairlead.model.pod import Pod, compile_pod
-from fairlead.state.cluster import Cluster
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.pod import Pod, compile_pod
+from fairlead.core.state.cluster import Cluster
 
 REGISTRY = kinds.Registry()
 

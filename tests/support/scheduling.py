@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.framework.plugin import Interest, Plugin, Rescued
+from fairlead.core.framework.profile import Profile, profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
+from fairlead.core.model.reasons import Reason, Reject
 from fairlead.errors import ApiError
-from fairlead.framework.plugin import Interest, Plugin, Rescued
-from fairlead.framework.profile import Profile, profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.gang import GangScheduling
-from fairlead.plugins.hypernodes import PodGroupPodsCount, TopologyPlacementGenerator
-from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
-from fairlead.plugins.preemption import DefaultPreemption
-from fairlead.plugins.resources import NodeResourcesFit
+from fairlead.kube.binder import DefaultBinder
+from fairlead.kube.gangs.placements import PodGroupPodsCount, TopologyPlacementGenerator
+from fairlead.kube.gangs.plugin import GangScheduling
+from fairlead.kube.nodes.basics import PrioritySort, SchedulingGates
+from fairlead.kube.preemption.plugin import DefaultPreemption
+from fairlead.kube.resources.plugin import NodeResourcesFit
 from tests.support.documents import node
 from tests.support.scenario import kind_of
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import Kind
-from fairlead.model.pod import Pod
-from fairlead.state.object_index import COMPILERS
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import Plugin
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.pod import Pod
+from fairlead.core.state.object_index import COMPILERS
 from tests.support.documents import claim, compiled, meta, node, pod_with, volume
 from tests.support.plugins import Answer, answer_of
 from tests.support.scenario import Scenario

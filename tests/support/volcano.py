@@ -6,22 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairlead.config.presets import first_profile
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.controllers.volcano.queues import FirstQueues
-from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.model import kinds
-from fairlead.model.amounts import Amounts
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import Kind
-from fairlead.model.quota import has_ended, pod_amounts
-from fairlead.model.usage import UsageBoard
-from fairlead.state.cluster import PodPlace
+from fairlead.assembly.presets import first_profile
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.quota import has_ended, pod_amounts
+from fairlead.core.model.usage import UsageBoard
+from fairlead.core.state.cluster import PodPlace
 from fairlead.testing.builders import Builder, NodeBuilder, PodBuilder, podgroup
 from fairlead.testing.builders import pod as pod_builder
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.queues.controller import FirstQueues
+from fairlead.volcano.records.amounts import Amounts
 from tests.support.documents import GROUP
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from fairlead.engine.queue.backlog import Backlog
-from fairlead.engine.queue.entry import Entry
-from fairlead.framework.plugin import Hint, Interest, Plugin
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.events import ActionType, ClusterEvent
-from fairlead.model.flow import Happened
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import Reject, Status, unresolvable
+from fairlead.core.engine.queue.backlog import Backlog
+from fairlead.core.engine.queue.entry import Entry
+from fairlead.core.framework.plugin import Hint, Interest, Plugin
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.events import ActionType, ClusterEvent
+from fairlead.core.model.flow import Happened
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import Reject, Status, unresolvable
 from tests.support.scenario import Scenario, put
 
 PROFILE = "default-scheduler"

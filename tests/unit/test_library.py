@@ -57,8 +57,8 @@ def test_a_configuration_is_a_document_or_a_file(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_is_scheduled_on(tmp_path: Path) -> None:
-    from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
-    from fairlead.model import kinds
+    from fairlead.cluster.store.snapshot import RedactionOptions, write_snapshot
+    from fairlead.core.model import kinds
 
     cluster = Harness(nodes=1, schedulers=[])
     cluster.apply(pod("waits"))

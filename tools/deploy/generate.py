@@ -20,7 +20,7 @@ import yaml
 
 from fairlead.cli.roles.documents import cluster_rules, extra_rules
 from fairlead.cli.roles.ways import EXTRAS, WAYS
-from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "fairlead-system"

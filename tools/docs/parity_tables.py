@@ -12,8 +12,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from fairlead.model.koordinator.quirks import KoordinatorQuirks
-from fairlead.model.quirks import Quirks, parity_table
+from fairlead.koordinator.records.quirks import KoordinatorQuirks
+from fairlead.volcano.records.quirks import Quirks, parity_table
 
 _DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = _DOCS / "volcano-parity.md"

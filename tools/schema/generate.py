@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA, Kind
+from fairlead.core.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA, Kind
 
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
 VERSIONS = {"k8s.io/apiextensions-apiserver": "v0.36.4", "k8s.io/apimachinery": "v0.36.4", "k8s.io/api": "v0.36.4"}

@@ -23,7 +23,7 @@ from typing import Any
 import cases
 import group_cases
 
-from fairlead.model.kinds import Registry
+from fairlead.core.model.kinds import Registry
 
 TARGET = Path(__file__).parents[2] / "tests/unit/api/data"
 VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "selfLink")

@@ -18,7 +18,7 @@ from typing import Any
 import cases
 from record_cases import Server, address, tidy
 
-from fairlead.model.kinds import BUILT_IN, Kind, Registry
+from fairlead.core.model.kinds import BUILT_IN, Kind, Registry
 
 TARGET = Path(__file__).parents[2] / "tests/unit/api/data/tables.json"
 Doc = dict[str, Any]

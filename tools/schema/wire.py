@@ -19,7 +19,7 @@ from pathlib import Path
 
 import orjson
 
-from fairlead.model.kinds import BUILT_IN
+from fairlead.core.model.kinds import BUILT_IN
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/wire.json.gz"

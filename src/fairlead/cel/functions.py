@@ -26,7 +26,7 @@ from fairlead.cel.values import (
     succeeds,
     type_name,
 )
-from fairlead.model.quantity import Quantity, QuantityError, parse_quantity
+from fairlead.core.model.quantity import Quantity, QuantityError, parse_quantity
 
 _MAX_INT = 2**63 - 1
 _NANO = 10**9

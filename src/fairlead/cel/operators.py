@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fairlead.cel.values import NO_OVERLOAD, NUMBERS, CelError, DefaultMap, Duration, Maybe, Uint, type_name
-from fairlead.model.quantity import Quantity
+from fairlead.core.model.quantity import Quantity
 
 _INT = (-(2**63), 2**63 - 1)
 _UINT = (0, 2**64 - 1)

@@ -18,10 +18,10 @@ from fairlead.cel.program import MAX_LENGTH, CompileFault, Program, located
 from fairlead.cel.syntax import SyntaxFault, parse
 from fairlead.cel.types import ANY, BOOL
 from fairlead.cel.values import CelError, DefaultMap, parse_version, type_name
-from fairlead.model.devices import SelectorFailed, SelectorInvalid
+from fairlead.core.model.devices import SelectorFailed, SelectorInvalid
 
 if TYPE_CHECKING:
-    from fairlead.model.devices import Device
+    from fairlead.core.model.devices import Device
 
 _VARIABLES = frozenset({"device"})
 _NATIVE = frozenset({"string"})

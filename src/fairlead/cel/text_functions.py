@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cel.operators import add, compare, equals
 from fairlead.cel.values import CelError, Duration, TypeName, type_name
-from fairlead.model.quantity import Quantity
+from fairlead.core.model.quantity import Quantity
 
 
 class Typed(NamedTuple):

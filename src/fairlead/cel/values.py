@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 from urllib.parse import SplitResult
 
-from fairlead.model.quantity import Quantity
+from fairlead.core.model.quantity import Quantity
 
 
 class CelError(Exception):

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from fairlead import __version__
-from fairlead.controllers.nodes.simulated_nodes import KUBELET_VERSION
+from fairlead.cluster.kubelets.simulated_nodes import KUBELET_VERSION
 
 
 @click.command("version")
@@ -40,7 +40,7 @@ def completion_command(context: click.Context, shell: str, aliases: bool) -> Non
     assert made is not None
     click.echo(made(context.find_root().command, {}, "fairlead", "_FAIRLEAD_COMPLETE").source())
     if aliases:
-        from fairlead.cli.vcctl.tree import SHORT_TOOLS
+        from fairlead.volcano.vcctl.tree import SHORT_TOOLS
 
         for name in SHORT_TOOLS:
             click.echo(f"alias {name}='fairlead vcctl --as {name}'")

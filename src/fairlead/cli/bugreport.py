@@ -6,7 +6,7 @@
     explanations.json   of pods that wait
     objects/KIND.json   what scheduling reads: nodes, pods, volumes, budgets and so on
 
-Redacted before it is written (api/store/redaction.py): no secrets, no configuration of users, no environment, no
+Redacted before it is written (cluster/store/redaction.py): no secrets, no configuration of users, no environment, no
 arguments, no annotations; names are kept, because scheduling is about them, unless `--anonymous` replaces them too.
 """
 
@@ -28,7 +28,7 @@ from fairlead import __version__
 from fairlead.errors import ApiError, ConfigError, FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
+    from fairlead.client.client import KubeApi
 
 LIBRARIES = ("aiohttp", "click", "cryptography", "jsonpatch", "kubernetes", "numpy", "orjson", "prometheus-client",
              "pyyaml", "rich")  # fmt: skip
@@ -79,7 +79,7 @@ def write_archive(path: Path, files: dict[str, bytes]) -> None:
 async def _gather(
     config: Path | None, kubeconfig: Path | None, context: str | None, server: str | None, *, anonymous: bool
 ) -> dict[str, bytes]:
-    from fairlead.api.store.redaction import Redactor
+    from fairlead.cluster.store.redaction import Redactor
 
     missing: list[str] = []
     files: dict[str, bytes] = {}
@@ -122,10 +122,10 @@ def _configuration(path: Path) -> bytes:
     """The effective configuration; a file that is wrong is included as it is."""
     import yaml
 
-    from fairlead.api.store.redaction import without_key_material
-    from fairlead.config.kube_document import to_document
-    from fairlead.config.loading import read_config
-    from fairlead.config.registry import PluginRegistry
+    from fairlead.assembly.loading import read_config
+    from fairlead.assembly.registry import PluginRegistry
+    from fairlead.cluster.store.redaction import without_key_material
+    from fairlead.kube.config.document import to_document
 
     try:
         document = to_document(read_config(path, capabilities=PluginRegistry().capabilities))
@@ -135,8 +135,8 @@ def _configuration(path: Path) -> bytes:
 
 
 def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -> KubeApi | None:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import connect
 
     try:
         return KubeApi(connect(None if kubeconfig is None else str(kubeconfig), context), attempts=2)
@@ -148,9 +148,9 @@ def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -
 
 
 async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing: list[str]) -> dict[str, bytes]:
-    from fairlead.engine.watching import LIVING_PODS
-    from fairlead.model import kinds
-    from fairlead.state.object_index import WATCHED
+    from fairlead.core.engine.watching import LIVING_PODS
+    from fairlead.core.model import kinds
+    from fairlead.core.state.object_index import WATCHED
 
     files: dict[str, bytes] = {}
     try:
@@ -170,7 +170,7 @@ async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing:
 
 
 async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -> bytes:
-    from fairlead.api.server.explaining import explanation_path
+    from fairlead.cluster.server.explaining import explanation_path
 
     found: list[Any] = []
     for item in json.loads(files.get("objects/pods.json", b"[]")):
@@ -185,10 +185,10 @@ async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -
 
 
 async def _scheduler(server: str | None) -> dict[str, bytes] | None:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.store.redaction import without_key_material
     from fairlead.cli.explain.commands import OPS_PORT
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import Connection
+    from fairlead.cluster.store.redaction import without_key_material
 
     api = KubeApi(Connection.to(server or OPS_PORT, insecure=True), attempts=1)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
+    from fairlead.client.client import KubeApi
 
 Answer = TypeVar("Answer")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,8 +28,8 @@ def cluster_options(command: Command) -> Command:
 
 def ask_cluster(work: Work[Answer], kubeconfig: Path | None, context: str | None) -> Answer:
     """What `work` returns for the cluster that is meant. Raises ConfigError if none is, ApiError if it fails."""
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import connect
 
     connection = connect(None if kubeconfig is None else str(kubeconfig), context)
 

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from fairlead.assembly.loading import read_config
+from fairlead.assembly.registry import PluginRegistry
 from fairlead.cli.gate_flags import gates_option
-from fairlead.cli.volcano_config import check_volcano, diff_volcano, effective_volcano, volcano_source
-from fairlead.config.kube import default_kube_config
-from fairlead.config.kube_document import ConfigDifference, diff, to_document
-from fairlead.config.kube_shapes import POINTS
-from fairlead.config.loading import read_config
-from fairlead.config.registry import PluginRegistry
 from fairlead.errors import ConfigError
+from fairlead.kube.config.document import ConfigDifference, diff, to_document
+from fairlead.kube.config.kube import default_kube_config
+from fairlead.kube.config.shapes import POINTS
+from fairlead.volcano.config.command import check_volcano, diff_volcano, effective_volcano, volcano_source
 
 if TYPE_CHECKING:
-    from fairlead.cli.volcano_objects import Objects
-    from fairlead.config.gates import Gates
-    from fairlead.config.kube_records import KubeConfig, KubeProfile
+    from fairlead.kube.config.gates import Gates
+    from fairlead.kube.config.records import KubeConfig, KubeProfile
+    from fairlead.volcano.config.objects import Objects
 
 EVERY_NODE = "# percentageOfNodesToScore: null means that every node is scored; 0 is kube-scheduler's adaptive formula."
 
@@ -80,7 +80,7 @@ def check_command(
 
 def _objects(queues: tuple[str, ...], kubeconfig: str | None, context: str | None) -> Objects | None:
     """What is to be checked with a configuration, if anything is named."""
-    from fairlead.cli.volcano_objects import objects_in, objects_of_cluster
+    from fairlead.volcano.config.objects import objects_in, objects_of_cluster
 
     if kubeconfig is not None or context is not None:
         if queues:

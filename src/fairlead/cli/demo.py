@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.api.store.store import Store, StoreApi
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.run import standalone
 from fairlead.cli.terminal import bars, log_to_stderr
-from fairlead.config.schedulers import default_scheduler
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Reply, Verb, Write
 from fairlead.errors import FairleadError
-from fairlead.model import kinds
-from fairlead.model.flow import Reply, Verb, Write
 from fairlead.runtime.live import Clock
 from fairlead.testing.builders import Builder, deployment, job, node, pod
 
 if TYPE_CHECKING:
     from fairlead.cli.terminal import Bar
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
 
 NODES, GPU_NODES = 100, 10
 ZONES = ("zone-a", "zone-b", "zone-c")

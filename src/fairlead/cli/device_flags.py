@@ -13,12 +13,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model.kinds import DEVICE_CLASS, RESOURCE_SLICE
+from fairlead.core.model.syntax import is_label_key
 from fairlead.errors import ConfigError
-from fairlead.model.kinds import DEVICE_CLASS, RESOURCE_SLICE
-from fairlead.model.syntax import is_label_key
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 _EXAMPLE = "for example gpu.example.com:8,model=H100,memory=80Gi"
 _MOST = 128

@@ -7,13 +7,13 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.model import kinds
-from fairlead.model.quota import has_ended
-from fairlead.state.cluster import PodPlace
+from fairlead.core.model import kinds
+from fairlead.core.model.quota import has_ended
+from fairlead.core.state.cluster import PodPlace
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
-    from fairlead.model.flow import DocView
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.model.flow import DocView
 
 log = logging.getLogger("fairlead.scheduler")
 

@@ -20,43 +20,43 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.api.store.journal import Journal
-from fairlead.api.store.store import Store
+from fairlead.assembly.asking import answerer
+from fairlead.assembly.housekeeping import ALL_CONTROLLERS
+from fairlead.assembly.registry import BUILT_IN
 from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.run import standalone
-from fairlead.config.registry import BUILT_IN
-from fairlead.controllers.housekeeping import ALL_CONTROLLERS
-from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
+from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.journal import Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.attendance import Attendance
+from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import ConfigError, FairleadError, NotFound
-from fairlead.model import kinds
-from fairlead.model.attendance import Attendance
-from fairlead.model.flow import Verb, Write
-from fairlead.model.quirks import Quirks
 from fairlead.runtime.collecting import loading
 from fairlead.runtime.live import Clock
 from fairlead.runtime.telemetry import Telemetry
-from fairlead.sim.asking import answerer
+from fairlead.volcano.records.quirks import Quirks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from fairlead.api.server.asking import Answerer
-    from fairlead.api.server.explaining import AskExplainer
-    from fairlead.api.store.snapshot import Snapshot
+    from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.device_flags import SimulatedDevices
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.kubeconfig_file import KubeconfigFile
-    from fairlead.config.schedulers import SchedulerAssembly
-    from fairlead.config.volcano_setup import VolcanoSetup
-    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
-    from fairlead.model.flow import Doc
-    from fairlead.model.usage import UsageBoard
+    from fairlead.cluster.server.asking import Answerer
+    from fairlead.cluster.server.explaining import AskExplainer
+    from fairlead.cluster.store.snapshot import Snapshot
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.usage import UsageBoard
+    from fairlead.koordinator.descheduling.settings import DeschedulerSettings
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.usage import UsageCollector
+    from fairlead.volcano.config.setup import VolcanoSetup
 
 log = logging.getLogger("fairlead.cli")
 

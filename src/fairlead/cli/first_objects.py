@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
-    from fairlead.model.kinds import Kind
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model.kinds import Kind
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 SERVICE: Doc = {

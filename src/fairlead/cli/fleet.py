@@ -16,15 +16,15 @@ from itertools import count
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.admission.names import dns_label
-from fairlead.controllers.nodes.simulated_nodes import simulated_node
+from fairlead.cluster.admission.names import dns_label
+from fairlead.cluster.kubelets.simulated_nodes import simulated_node
+from fairlead.core.model.quantity import is_extended, parse_quantity
+from fairlead.core.model.syntax import is_label_key, label_value_complaints
 from fairlead.errors import ConfigError
-from fairlead.model.quantity import is_extended, parse_quantity
-from fairlead.model.syntax import is_label_key, label_value_complaints
 
 if TYPE_CHECKING:
     from fairlead.cli.device_flags import SimulatedDevices
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 DEFAULT_NODES = 10
 REGION = "local"

@@ -23,12 +23,12 @@ import yaml
 
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
-from fairlead.controllers.nodes.simulated_nodes import SIMULATED
+from fairlead.cluster.kubelets.simulated_nodes import SIMULATED
+from fairlead.core.model.syntax import subdomain_complaints
 from fairlead.errors import ConfigError
-from fairlead.model.syntax import subdomain_complaints
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 _FIELDS = ("count", "name", "instanceType", "resources", "labels", "taints", "devices")
 _OF_THE_OTHER_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")

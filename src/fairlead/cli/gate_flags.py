@@ -10,8 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
-from fairlead.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, KUBE_COMPATIBLE, Gates, parse_feature_gates
 from fairlead.errors import ConfigError
+from fairlead.kube.config.gates import (
+    DEFAULT_GATES,
+    KOORDINATOR_COMPATIBLE,
+    KUBE_COMPATIBLE,
+    Gates,
+    parse_feature_gates,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

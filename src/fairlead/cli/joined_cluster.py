@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.client.retry import Throttle
     from fairlead.cli.roles.ways import Tasks
-    from fairlead.model.flow import Controller
+    from fairlead.client.credentials import Connection
+    from fairlead.client.retry import Throttle
+    from fairlead.core.model.flow import Controller
     from fairlead.runtime.leader import Elector
     from fairlead.runtime.worlds import Remote
 
@@ -27,7 +27,7 @@ class JoinFlags(NamedTuple):
     burst: int
 
     def throttle(self) -> Throttle | None:
-        from fairlead.api.client.retry import Throttle
+        from fairlead.client.retry import Throttle
 
         return Throttle(self.qps, max(1, self.burst)) if self.qps > 0 else None
 
@@ -53,9 +53,9 @@ class JoinedCluster(NamedTuple):
 @asynccontextmanager
 async def joined(cluster: JoinFlags) -> AsyncIterator[JoinedCluster]:
     """Connect to a cluster. Writes go out only while the lease is held."""
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
     from fairlead.cli.leading import may_write_of
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import connect
     from fairlead.runtime.leader import Election, Elector
     from fairlead.runtime.worlds import Remote
     from fairlead.runtime.writers import SendingRules

@@ -18,7 +18,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from fairlead.api.server.pki import write_private
+from fairlead.cluster.server.pki import write_private
 from fairlead.errors import FairleadError
 
 _REMEMBERED, _PORT = "kubeconfig.sha256", "port"

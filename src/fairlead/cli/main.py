@@ -36,15 +36,20 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.scheduler:scheduler_command", "Schedule the pods of a cluster, in kube-scheduler's place."
     ),
     "controllers": CommandEntry(
-        "fairlead.cli.controllers:controllers_command", "Run Volcano's controllers, in vc-controller-manager's place."
+        "fairlead.volcano.cli.controllers:controllers_command",
+        "Run Volcano's controllers, in vc-controller-manager's place.",
     ),
     "descheduler": CommandEntry(
-        "fairlead.cli.koordinator.descheduler:descheduler_command",
+        "fairlead.koordinator.descheduling.command:descheduler_command",
         "Move pods off overloaded nodes, in koord-descheduler's place.",
     ),
-    "job": CommandEntry("fairlead.cli.job.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."),
+    "job": CommandEntry(
+        "fairlead.volcano.jobs.cli.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."
+    ),
     "roles": CommandEntry("fairlead.cli.roles.command:roles_command", "Print the roles that a way of running needs."),
-    "vcctl": CommandEntry("fairlead.cli.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."),
+    "vcctl": CommandEntry(
+        "fairlead.volcano.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."
+    ),
     "explain": CommandEntry(
         "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."
     ),
@@ -63,10 +68,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Show how a running scheduler is doing.",
     ),
     "quota": CommandEntry(
-        "fairlead.cli.koordinator.quota:quota_group",
+        "fairlead.koordinator.quotas.command:quota_group",
         "List Koordinator's quotas; show what one may use, uses and lends.",
     ),
-    "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
+    "queue": CommandEntry(
+        "fairlead.volcano.queues.command:queue_group", "List queues; show what one holds, may hold, and why."
+    ),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),
     "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
     "config": CommandEntry(

@@ -18,8 +18,8 @@ from fairlead.cli.fleet import Fleet, NodeShape, parse_shape, parse_zones
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.model.flow import Doc
+    from fairlead.client.client import KubeApi
+    from fairlead.core.model.flow import Doc
 
 
 @click.group("nodes")
@@ -47,8 +47,8 @@ def add_command(shape: NodeShape, zone: str, kubeconfig: Path | None, context: s
     zones = parse_zones(zone) if zone else ()
 
     async def work(api: KubeApi, _: str) -> None:
-        from fairlead.model.flow import Verb, Write
-        from fairlead.model.kinds import NODE
+        from fairlead.core.model.flow import Verb, Write
+        from fairlead.core.model.kinds import NODE
 
         taken = {node["metadata"]["name"] for node in (await api.list(NODE)).items}
         for node in _new_nodes(shape, zones, taken):
@@ -79,8 +79,8 @@ def remove_command(names: tuple[str, ...], kubeconfig: Path | None, context: str
     """Delete nodes. Pods on them are gone with them; what owns the pods makes new ones."""
 
     async def remove(api: KubeApi, node: Doc) -> None:
-        from fairlead.model.flow import Verb, Write
-        from fairlead.model.kinds import NODE
+        from fairlead.core.model.flow import Verb, Write
+        from fairlead.core.model.kinds import NODE
 
         await api.perform(Write(Verb.DELETE, NODE, "", node["metadata"]["name"]))
 
@@ -104,9 +104,9 @@ def recover_command(names: tuple[str, ...], kubeconfig: Path | None, context: st
 
 
 async def _annotate(api: KubeApi, node: Doc, value: str | None) -> None:
-    from fairlead.controllers.nodes.simulated_nodes import FAIL
-    from fairlead.model.flow import PatchType, Verb, Write
-    from fairlead.model.kinds import NODE
+    from fairlead.cluster.kubelets.simulated_nodes import FAIL
+    from fairlead.core.model.flow import PatchType, Verb, Write
+    from fairlead.core.model.kinds import NODE
 
     body = {"metadata": {"annotations": {FAIL: value}}}
     await api.perform(Write(Verb.PATCH, NODE, "", node["metadata"]["name"], body=body, patch_type=PatchType.MERGE))
@@ -122,8 +122,8 @@ def _each(
     """Change each node, all of which must exist and be simulated before the first is touched."""
 
     async def work(api: KubeApi, _: str) -> None:
-        from fairlead.controllers.nodes.simulated_nodes import is_simulated
-        from fairlead.model.kinds import NODE
+        from fairlead.cluster.kubelets.simulated_nodes import is_simulated
+        from fairlead.core.model.kinds import NODE
 
         nodes = [await api.get(NODE, "", name) for name in names]
         for node in nodes:

@@ -10,14 +10,14 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from fairlead.engine.explain.figures import figures_of, take
-from fairlead.framework.meter import EVERY, Meter
-from fairlead.model.figures import Figures
+from fairlead.core.engine.explain.figures import figures_of, take
+from fairlead.core.framework.meter import EVERY, Meter
+from fairlead.core.model.figures import Figures
 
 if TYPE_CHECKING:
-    from fairlead.controllers.nodes.refused_pods import RefusedPods
-    from fairlead.engine.scheduler import Scheduler
-    from fairlead.model.flow import Controller
+    from fairlead.cluster.kubelets.refused_pods import RefusedPods
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.model.flow import Controller
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.telemetry import Telemetry
     from fairlead.runtime.tracing import CycleTracer

@@ -16,11 +16,11 @@ import orjson
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.client.mirror import Follower
+    from fairlead.client.credentials import Connection
+    from fairlead.client.mirror import Follower
+    from fairlead.core.model.flow import Doc, Watch
     from fairlead.errors import ApiError
-    from fairlead.model.flow import Doc, Watch
-    from fairlead.sim.commit_order import CommitOrder
+    from fairlead.kube.replay.commit_order import CommitOrder
 
 _PATIENCE = 3
 """How many times in a row nobody may know of a pod before explanations are no longer asked for."""
@@ -43,7 +43,7 @@ def record_command(file: Path, kubeconfig: str | None, context: str | None, coun
     Of fairlead's own decisions the order in which they were made, the answers of extenders and the
     scores of the best two nodes are recorded too; of other schedulers these are not known.
     """
-    from fairlead.api.client.credentials import connect
+    from fairlead.client.credentials import connect
 
     connection = connect(kubeconfig, context)
     recording = Recording(file, count)
@@ -62,9 +62,9 @@ class Recording:
         self.made = 0
 
     async def run(self, connection: Connection) -> None:
-        from fairlead.api.client.client import KubeApi
-        from fairlead.api.client.mirror import Mirror
-        from fairlead.sim.recorder import WATCHES
+        from fairlead.client.client import KubeApi
+        from fairlead.client.mirror import Mirror
+        from fairlead.kube.replay.recorder import WATCHES
 
         _end_on_signals()
         api = KubeApi(connection)
@@ -80,8 +80,8 @@ class Recording:
             await api.close()
 
     async def _write(self, connection: Connection, follower: Follower, awake: asyncio.Event) -> None:
-        from fairlead.sim.commit_order import CommitOrder
-        from fairlead.sim.recorder import DecisionRecorder
+        from fairlead.kube.replay.commit_order import CommitOrder
+        from fairlead.kube.replay.recorder import DecisionRecorder
 
         recorder, order = DecisionRecorder(), CommitOrder()
         while not follower.ready:
@@ -116,7 +116,7 @@ class Recording:
             raise FairleadError(f"{self._path}: {error.strerror}") from error
 
     async def _add(self, scenario: Doc, connection: Connection, order: CommitOrder) -> None:
-        from fairlead.sim.recorder import explains, with_explanation
+        from fairlead.kube.replay.recorder import explains, with_explanation
 
         (decision,) = scenario["decisions"]
         explanation, sequence = await self._explanation(decision, connection), None
@@ -135,8 +135,8 @@ class Recording:
 
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
         """What the scheduler says of a decision, if it is one of ours and answers."""
-        from fairlead.api.client.credentials import Connection
         from fairlead.cli.explain.commands import OPS_PORT, ask
+        from fairlead.client.credentials import Connection
 
         if self._unknown >= _PATIENCE:
             return None

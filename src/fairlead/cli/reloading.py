@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from fairlead.config.schedulers import Look, Reload
+    from fairlead.assembly.schedulers import Look, Reload
 
 log = logging.getLogger("fairlead.scheduler")
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from fairlead.model.pod import compile_pod
-from fairlead.model.quantity import parse_quantity, to_units
-from fairlead.model.shape import Shapes
+from fairlead.core.model.pod import compile_pod
+from fairlead.core.model.quantity import parse_quantity, to_units
+from fairlead.core.model.shape import Shapes
 
 if TYPE_CHECKING:
-    from fairlead.model.explanation import Explanation
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.explanation import Explanation
+    from fairlead.core.model.flow import Doc
 
 ZONE = "topology.kubernetes.io/zone"
 Explain = Callable[[str, str], "Explanation | None"]

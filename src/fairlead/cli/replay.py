@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.loading import read_config
+from fairlead.assembly.registry import PluginRegistry
 from fairlead.cli.terminal import bars
-from fairlead.config.assemble import profiles_of
-from fairlead.config.extenders import without_what_extenders_manage
-from fairlead.config.koordinator.recorded import recorded_koordinator
-from fairlead.config.kube import default_kube_config
-from fairlead.config.loading import read_config
-from fairlead.config.registry import PluginRegistry
-from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import FairleadError, ScenarioError
-from fairlead.sim.koordinator.replay import KoordinatorReplay
-from fairlead.sim.recording import Form, Scenario, scenarios_in, why_left_out
-from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
-from fairlead.sim.volcano_replay import VolcanoReplay
+from fairlead.koordinator.config.recorded import recorded_koordinator
+from fairlead.koordinator.replay.replay import KoordinatorReplay
+from fairlead.kube.config.extenders import without_what_extenders_manage
+from fairlead.kube.config.kube import default_kube_config
+from fairlead.kube.replay.recording import Form, Scenario, scenarios_in, why_left_out
+from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
+from fairlead.volcano.config.build import recorded_rounds
+from fairlead.volcano.replay.replay import VolcanoReplay
 
 if TYPE_CHECKING:
-    from fairlead.framework.profile import Profile
+    from fairlead.core.framework.profile import Profile
 
 _SHOWN = 20
 _LOST = "steps that follow an action which the original lost"
@@ -106,7 +106,7 @@ def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Dec
             yield from KoordinatorReplay(scenario, recorded_koordinator).decisions()
         elif scenario.form is Form.STORY:
             from fairlead.cli.stories import story_scheduler
-            from fairlead.sim.story_replay import StoryReplay
+            from fairlead.volcano.replay.story_replay import StoryReplay
 
             yield from StoryReplay(scenario, story_scheduler).steps()
         else:

@@ -13,23 +13,23 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fairlead.assembly.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.cli.roles.ways import reads_koordinator
-from fairlead.config.job_plugins import installed_job_plugins
+from fairlead.cluster.controllers.unattended import Unattended
+from fairlead.cluster.kubelets.kubelet import Kubelet, renewal_for
 from fairlead.config.yaml_text import read_yaml
-from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
-from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
-from fairlead.controllers.unattended import Unattended
-from fairlead.model.attendance import Attendance
-from fairlead.model.quirks import FIXED, Quirks
+from fairlead.core.model.attendance import Attendance
 from fairlead.runtime.live import LiveRuntime
-from fairlead.runtime.ssh_keys import make_ssh_keys
 from fairlead.runtime.worlds import Embedded
+from fairlead.volcano.jobs.installed_plugins import installed_job_plugins
+from fairlead.volcano.jobs.ssh_keys import make_ssh_keys
+from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
-    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
-    from fairlead.controllers.workqueue import Reconciler
-    from fairlead.model.flow import Controller
+    from fairlead.cluster.controllers.workqueue import Reconciler
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model.flow import Controller
+    from fairlead.koordinator.descheduling.settings import DeschedulerSettings
     from fairlead.runtime.live import Clock, OnStep, OnTurn, OnWrite
     from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
 
@@ -65,11 +65,11 @@ def standalone(
 
 def _for_koordinator(store: Store, descheduler: DeschedulerSettings | None) -> list[Reconciler[Any]]:
     """Those that a scheduler with Koordinator's plugins needs beside it. Few clusters load them."""
-    from fairlead.controllers.koordinator.built_in_quotas import BuiltInQuotas
-    from fairlead.controllers.koordinator.descheduling.controller import Descheduler
-    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
-    from fairlead.controllers.koordinator.node_agents import NodeAgents
-    from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
+    from fairlead.koordinator.agents.node_agents import NodeAgents
+    from fairlead.koordinator.descheduling.controller import Descheduler
+    from fairlead.koordinator.descheduling.settings import DeschedulerSettings
+    from fairlead.koordinator.quotas.built_in import BuiltInQuotas
+    from fairlead.koordinator.quotas.profiles import QuotaProfiles
 
     moves = Descheduler(store, descheduler or DeschedulerSettings())
     return [NodeAgents(store), QuotaProfiles(store), BuiltInQuotas(store), moves]

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import click
 
 from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
-from fairlead.cli.volcano_flags import volcano_options, volcano_setup
+from fairlead.core.model.durations import parse_duration
 from fairlead.errors import FairleadError
-from fairlead.model.durations import parse_duration
+from fairlead.volcano.cli.flags import volcano_options, volcano_setup
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

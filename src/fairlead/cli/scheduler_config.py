@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import Connection, connect
-from fairlead.config.kube import default_kube_config
-from fairlead.config.kube_document import to_document
-from fairlead.config.loading import read_config
-from fairlead.config.policy import policy_from_config_map, read_policy
-from fairlead.config.registry import PluginRegistry
+from fairlead.assembly.loading import read_config
+from fairlead.assembly.registry import PluginRegistry
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import Connection, connect
+from fairlead.core.model import kinds
 from fairlead.errors import ApiError, ConfigError
-from fairlead.model import kinds
+from fairlead.kube.config.document import to_document
+from fairlead.kube.config.kube import default_kube_config
+from fairlead.kube.config.policy import policy_from_config_map, read_policy
 
 if TYPE_CHECKING:
     from fairlead.cli.scheduler_flags import ClusterFlags, LeaderFlags, SchedulerFlags
-    from fairlead.config.kube_records import KubeConfig
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
+    from fairlead.kube.config.records import KubeConfig
 
 log = logging.getLogger("fairlead.scheduler")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from fairlead.config.gates import Gates
-    from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.kube.config.gates import Gates
+    from fairlead.volcano.config.setup import VolcanoSetup
 
 Group = TypeVar("Group")
 

@@ -9,16 +9,16 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.port_guard import OneToken, Open, Reviews
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.port_guard import OneToken, Open, Reviews
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.server.port_guard import PortGuard
     from fairlead.cli.scheduler_flags import PortFlags
+    from fairlead.client.credentials import Connection
+    from fairlead.cluster.server.port_guard import PortGuard
 
 
 def guard_of(flags: PortFlags, cluster: Connection, opened: AsyncExitStack) -> PortGuard:

@@ -18,9 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.retry import Throttle
-from fairlead.api.server.ops_server import OpsServer, Vitals
+from fairlead.assembly.asking import answerer, prepare_for_questions
+from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+from fairlead.assembly.registry import BUILT_IN
+from fairlead.assembly.schedulers import Look, SchedulerAssembly
 from fairlead.cli.dumping import Told, compare, dump
 from fairlead.cli.leading import in_background, lead, may_write_of, stop_on_signals
 from fairlead.cli.logs import DECISIONS
@@ -30,39 +31,38 @@ from fairlead.cli.roles.review import review_rights
 from fairlead.cli.roles.ways import Tasks, reads_koordinator
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import guard_of, tls_of
-from fairlead.config.job_plugins import installed_job_plugins
-from fairlead.config.kube_document import to_document
-from fairlead.config.registry import BUILT_IN
-from fairlead.config.schedulers import Look, SchedulerAssembly
+from fairlead.client.client import KubeApi
+from fairlead.client.retry import Throttle
+from fairlead.cluster.kubelets.refused_pods import RefusedPods
+from fairlead.cluster.server.ops_server import OpsServer, Vitals
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.config.yaml_text import read_yaml
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
-from fairlead.controllers.nodes.refused_pods import RefusedPods
-from fairlead.engine.explain.figures import figures_of
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.core.engine.explain.figures import figures_of
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
 from fairlead.errors import ApiError, NotFound
-from fairlead.framework.partition import Sharding
-from fairlead.model import kinds
-from fairlead.model.quirks import Quirks
+from fairlead.kube.config.document import to_document
 from fairlead.runtime.api_health import ApiHealth
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.reporting import ApiReporter
-from fairlead.runtime.ssh_keys import make_ssh_keys
 from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 from fairlead.runtime.writers import SendingRules
-from fairlead.sim.asking import answerer, prepare_for_questions
+from fairlead.volcano.jobs.installed_plugins import installed_job_plugins
+from fairlead.volcano.jobs.ssh_keys import make_ssh_keys
+from fairlead.volcano.records.quirks import Quirks
+from fairlead.volcano.rounds.partition import Sharding
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.client.mirror import Mirror
     from fairlead.cli.scheduler_flags import PortFlags, SchedulerFlags
-    from fairlead.config.kube_records import KubeConfig
-    from fairlead.model.flow import Controller, Doc, DocView
-    from fairlead.model.usage import UsageBoard
+    from fairlead.client.credentials import Connection
+    from fairlead.client.mirror import Mirror
+    from fairlead.core.model.flow import Controller, Doc, DocView
+    from fairlead.core.model.usage import UsageBoard
+    from fairlead.kube.config.records import KubeConfig
     from fairlead.runtime.tracing import CycleTracer
 
 log = logging.getLogger("fairlead.scheduler")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fairlead.api.store.snapshot import RedactionOptions, Snapshot
+    from fairlead.cluster.store.snapshot import RedactionOptions, Snapshot
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -37,7 +37,7 @@ def save_command(file: Path, kubeconfig: str | None, context: str | None, redact
 
     Secrets, config maps and events are never saved. Reading is all this does to the cluster.
     """
-    from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
+    from fairlead.cluster.store.snapshot import RedactionOptions, write_snapshot
 
     redaction = RedactionOptions(private=redact or redact_images, images=redact_images)
     documents = asyncio.run(_collected(kubeconfig, context, redaction))
@@ -48,9 +48,9 @@ def save_command(file: Path, kubeconfig: str | None, context: str | None, redact
 async def _collected(
     kubeconfig: str | None, context: str | None, redaction: RedactionOptions
 ) -> list[dict[str, object]]:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
-    from fairlead.api.store.snapshot import collect
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import connect
+    from fairlead.cluster.store.snapshot import collect
 
     api = KubeApi(connect(kubeconfig, context))
     try:
@@ -70,9 +70,9 @@ def load_command(file: Path, data: Path) -> None:
     """
     from random import Random
 
-    from fairlead.api.store.journal import Journal
-    from fairlead.api.store.snapshot import read_snapshot
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.store.journal import Journal
+    from fairlead.cluster.store.snapshot import read_snapshot
+    from fairlead.cluster.store.store import Store
 
     snapshot = read_snapshot(file)
     store = Store(clock=time.time, rng=Random(), journal=Journal(data))
@@ -87,7 +87,7 @@ def load_command(file: Path, data: Path) -> None:
 @click.argument("file", type=_FILE)
 def show_command(file: Path) -> None:
     """Say what is in FILE."""
-    from fairlead.api.store.snapshot import read_snapshot
+    from fairlead.cluster.store.snapshot import read_snapshot
 
     snapshot = read_snapshot(file)
     how = "redacted" if snapshot.header.get("redacted") else "not redacted"
@@ -98,10 +98,10 @@ def show_command(file: Path) -> None:
 
 def restored_into(store: object, snapshot: Snapshot, *, where: str) -> int:
     """Fill a Store that has nothing of its own yet."""
-    from fairlead.api.store.snapshot import restore
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.store.snapshot import restore
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model import kinds
     from fairlead.errors import FairleadError
-    from fairlead.model import kinds
 
     assert isinstance(store, Store)
     if any(True for kind in (kinds.NODE, kinds.POD) for _ in store.list(kind)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.engine.options import Options
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.options import Options
+from fairlead.volcano.config.setup import VolcanoSetup
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduler import Scheduler
-    from fairlead.model.flow import DocView
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.model.flow import DocView
 
 
 def story_scheduler(view: DocView) -> Scheduler:

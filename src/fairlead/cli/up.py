@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairlead.assembly.housekeeping import choose_controllers
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, parse_shape, parse_zones
 from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
 from fairlead.cli.terminal import bars, log_to_stderr
-from fairlead.cli.volcano_flags import volcano_options, volcano_setup
-from fairlead.config.gates import OWN_GATES
-from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
+from fairlead.kube.config.gates import OWN_GATES
 from fairlead.runtime.collecting import loading
+from fairlead.volcano.cli.flags import volcano_options, volcano_setup
 
 if TYPE_CHECKING:
-    from fairlead.api.store.snapshot import Snapshot
+    from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.embedded import EmbeddedCluster, UpOptions
     from fairlead.cli.kubeconfig_file import KubeconfigFile
-    from fairlead.config.kube_records import KubeConfig
-    from fairlead.config.schedulers import SchedulerAssembly
-    from fairlead.config.volcano_setup import VolcanoSetup
-    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
+    from fairlead.cluster.store.snapshot import Snapshot
+    from fairlead.koordinator.descheduling.settings import DeschedulerSettings
+    from fairlead.kube.config.records import KubeConfig
+    from fairlead.volcano.config.setup import VolcanoSetup
 
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -203,9 +203,9 @@ def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Schedul
     """The scheduler that is wanted, if one is. A wrong file raises ConfigError."""
     if flags["scheduler"] == "none":
         return None
-    from fairlead.config.schedulers import SchedulerAssembly
-    from fairlead.engine.explain.eviction_ledger import CONFIG_MAP
-    from fairlead.engine.scheduler import Options
+    from fairlead.assembly.schedulers import SchedulerAssembly
+    from fairlead.core.engine.explain.eviction_ledger import CONFIG_MAP
+    from fairlead.core.engine.scheduler import Options
 
     options = Options(evictions_in=CONFIG_MAP)
     return SchedulerAssembly(_config(flags), volcano=volcano, gates=flags["gates"], options=options)
@@ -214,8 +214,8 @@ def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Schedul
 def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
     if flags["config"] is None:
         return None
-    from fairlead.config.loading import read_config
-    from fairlead.config.registry import PluginRegistry
+    from fairlead.assembly.loading import read_config
+    from fairlead.assembly.registry import PluginRegistry
 
     return read_config(flags["config"], capabilities=PluginRegistry().capabilities, gates=flags["gates"])
 
@@ -223,13 +223,13 @@ def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
 def _descheduler(file: Path | None) -> DeschedulerSettings | None:
     if file is None:
         return None
-    from fairlead.config.koordinator.descheduler import read_descheduler_file
+    from fairlead.koordinator.descheduling.reading import read_descheduler_file
 
     return read_descheduler_file(file)
 
 
 def _read(snapshot: Path) -> Snapshot:
-    from fairlead.api.store.snapshot import read_snapshot
+    from fairlead.cluster.store.snapshot import read_snapshot
 
     return read_snapshot(snapshot)
 
@@ -256,7 +256,7 @@ async def _up(options: UpOptions) -> None:
 
 
 async def _serve(cluster: EmbeddedCluster) -> None:
-    from fairlead.sim.asking import prepare_for_questions
+    from fairlead.assembly.asking import prepare_for_questions
 
     with bars(nodes=len(cluster.options.fleet)) as shown:
         await cluster.start(shown["nodes"].reach)

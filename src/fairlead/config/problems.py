@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from fairlead.core.model.syntax import joined
 from fairlead.errors import ConfigError
-from fairlead.model.syntax import joined
 
 if TYPE_CHECKING:
     from fairlead.config.source import Source

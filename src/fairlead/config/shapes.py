@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
-from fairlead.model.durations import parse_duration
+from fairlead.core.model.durations import parse_duration
 
 
 class _Misfit(Exception):

@@ -22,21 +22,21 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import Plugin
+from fairlead.core.model.reasons import Status, unresolvable
 from fairlead.errors import ConfigError
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin
 from fairlead.lab.play.run import LabRun
 from fairlead.lab.scenario.policies import scheduler_name_of
 from fairlead.lab.scenario.reading import check_scenario, read_scenario
-from fairlead.model.reasons import Status, unresolvable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.model.pod import Pod
+    from fairlead.core.state.cluster import Cluster
     from fairlead.lab.scenario.records import LabScenario
-    from fairlead.model.pod import Pod
-    from fairlead.state.cluster import Cluster
 
 Observation = dict[str, Any]
 Reward = Callable[["Waited"], float]

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.core.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 Mirrored = Callable[["Kind", str, str], "Doc | None"]
 _Key = tuple["Kind", str, str]

@@ -25,13 +25,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import LEASE
+from fairlead.core.model.times import micro_timestamp
 from fairlead.errors import ApiError, Conflict, FairleadError, NotFound
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import LEASE
-from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
-    from fairlead.api.port import ClusterApi
+    from fairlead.client.port import ClusterApi
 
 log = logging.getLogger("fairlead.leader")
 

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.api.client.retry import RetryDelays
+from fairlead.client.retry import RetryDelays
 from fairlead.errors import Unreachable
 from fairlead.runtime.questions import Answer, AnyController, Questions
 from fairlead.runtime.reporting import OncePerMinute
@@ -31,7 +31,7 @@ from fairlead.runtime.write_queue import WriteFigures, sum_of
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from fairlead.model.flow import Change, Controller, Reply, Write
+    from fairlead.core.model.flow import Change, Controller, Reply, Write
     from fairlead.runtime.worlds import Following, World
 
 log = logging.getLogger("fairlead.runtime")

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.utils import floatToGoString
 
 if TYPE_CHECKING:
-    from fairlead.model.figures import Figures
+    from fairlead.core.model.figures import Figures
 
 Labels = tuple[str, ...]
 AnyLabels = TypeVar("AnyLabels", bound=Labels)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from fairlead.model.flow import Controller, Interruptible
+from fairlead.core.model.flow import Controller, Interruptible
 
 AnyController = TypeVar("AnyController", bound=Controller)
 Answer = TypeVar("Answer")

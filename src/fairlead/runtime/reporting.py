@@ -16,8 +16,8 @@ from fairlead.errors import Interrupted, NotFound, NotSent, Unreachable
 from fairlead.runtime.write_queue import WriteClass, class_of
 
 if TYPE_CHECKING:
+    from fairlead.core.model.flow import Reply, Watch
     from fairlead.errors import ApiError
-    from fairlead.model.flow import Reply, Watch
 
 log = logging.getLogger("fairlead.runtime")
 

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
-from fairlead.model.times import timestamp
+from fairlead.core.model.times import timestamp
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from fairlead.model.figures import Figures
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.figures import Figures
+    from fairlead.core.model.flow import Doc
     from fairlead.runtime.leader import Elector
     from fairlead.runtime.reporting import ApiReporter
 

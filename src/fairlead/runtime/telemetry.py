@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
-from fairlead.model.figures import Figures, Observed
+from fairlead.core.model.figures import Figures, Observed
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
 from fairlead.runtime.reporting import OncePerMinute
 from fairlead.runtime.status import Rate
-from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_them
+from fairlead.volcano.metrics import VolcanoMetrics, as_volcano_names_them
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.model.figures import Decision, Sample
+    from fairlead.core.model.figures import Decision, Sample
 
 log = logging.getLogger("fairlead.scheduler")
 

@@ -17,7 +17,7 @@ from fairlead import __version__
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fairlead.model.figures import Sample
+    from fairlead.core.model.figures import Sample
 
 MISSING = 'tracing needs further packages: pip install "fairlead[tracing]"'
 

@@ -11,15 +11,15 @@ import logging
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from fairlead.api.outside.node_metrics import node_metrics
+from fairlead.client.node_metrics import node_metrics
+from fairlead.core.model.durations import parse_duration
 from fairlead.errors import FairleadError
-from fairlead.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.api.outside.node_metrics import NodeMetrics, Raw
-    from fairlead.model.usage import UsageBoard
+    from fairlead.client.node_metrics import NodeMetrics, Raw
+    from fairlead.core.model.usage import UsageBoard
 
 log = logging.getLogger("fairlead.usage")
 

@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from fairlead.core.model.flow import Change, Controller, Reply, Write
 from fairlead.errors import ApiError, ScenarioError
-from fairlead.model.flow import Change, Controller, Reply, Write
 from fairlead.runtime.questions import Answer, AnyController, Questions
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from fairlead.api.store.history import Feed
-    from fairlead.api.store.store import Store
-    from fairlead.model.flow import Doc, Watch
-    from fairlead.model.kinds import Kind
+    from fairlead.cluster.store.history import Feed
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model.flow import Doc, Watch
+    from fairlead.core.model.kinds import Kind
 
 Deed = Callable[[], None]
 Latency = Callable[[Random], float]

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api.port import Query
-from fairlead.model.flow import Change, Happened
+from fairlead.client.port import Query
+from fairlead.core.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, SendingRules, StoreWriter, Writer
 
 if TYPE_CHECKING:
-    from fairlead.api.client.reflector import OnError, OnHeard
-    from fairlead.api.port import ClusterApi
-    from fairlead.api.store.history import EventType, Subscription
-    from fairlead.api.store.objects import Record
-    from fairlead.api.store.store import Store
-    from fairlead.model.flow import DocView, Watch
-    from fairlead.model.kinds import Kind
+    from fairlead.client.port import ClusterApi
+    from fairlead.client.reflector import OnError, OnHeard
+    from fairlead.cluster.store.history import EventType, Subscription
+    from fairlead.cluster.store.objects import Record
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model.flow import DocView, Watch
+    from fairlead.core.model.kinds import Kind
 
 _HAPPENED = {happened.value: happened for happened in Happened}
 _Telling = tuple[int, "EventType", "Kind", "Record"]
@@ -73,7 +73,7 @@ class Remote:
         on_heard: OnHeard | None = None,
         rules: SendingRules | None = None,
     ) -> None:
-        from fairlead.api.client.mirror import Mirror
+        from fairlead.client.mirror import Mirror
 
         self._api = api
         self._rules = rules or SendingRules()

@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import PatchType, Reply, Verb, Write
 from fairlead.errors import NotSent, TooManyRequests, Unreachable
-from fairlead.model import kinds
-from fairlead.model.flow import PatchType, Reply, Verb, Write
 from fairlead.runtime.known_state import is_status_patch, without_times
 
 if TYPE_CHECKING:
+    from fairlead.core.model.kinds import Kind
     from fairlead.errors import ApiError
-    from fairlead.model.kinds import Kind
 
 _Key = tuple["Kind", str, str]
 

@@ -18,15 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.core.model.flow import Doc, Reply, Write
 from fairlead.errors import ApiError, InternalError, NotSent
-from fairlead.model.flow import Doc, Reply, Write
 from fairlead.runtime.known_state import KnownState
 from fairlead.runtime.write_queue import Queued, WriteFigures, WriteQueue, class_of
 
 if TYPE_CHECKING:
-    from fairlead.api.client.retry import Throttle
-    from fairlead.api.port import ClusterApi
-    from fairlead.api.store.store import Store
+    from fairlead.client.port import ClusterApi
+    from fairlead.client.retry import Throttle
+    from fairlead.cluster.store.store import Store
     from fairlead.runtime.known_state import Mirrored
 
 log = logging.getLogger("fairlead.runtime")

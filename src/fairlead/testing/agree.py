@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import takes_part
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import takes_part
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
 from fairlead.testing.builders import NodeBuilder, PodBuilder, node, pod
 
 if TYPE_CHECKING:
-    from fairlead.framework.plugin import Plugin
-    from fairlead.model.pod import Pod
+    from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.model.pod import Pod
 
 __all__ = ["agree", "any_node", "any_pod"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.engine.scheduler import Scheduler
-from fairlead.engine.what_if.answers import answer
-from fairlead.engine.what_if.simulate import Forecast, simulate
-from fairlead.engine.what_if.workload import Workload
+from fairlead.assembly.expansion import expand, needed
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.engine.what_if.answers import answer
+from fairlead.core.engine.what_if.simulate import Forecast, simulate
+from fairlead.core.engine.what_if.workload import Workload
 from fairlead.errors import ConfigError
 from fairlead.runtime.copies import ProcessCopy, branch
-from fairlead.sim.expansion import expand, needed
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
-    from fairlead.model.flow import Controller, Doc
+    from fairlead.cluster.store.store import Store
+    from fairlead.core.model.flow import Controller, Doc
     from fairlead.runtime.virtual import VirtualRuntime
     from fairlead.testing.harness import Harness
 

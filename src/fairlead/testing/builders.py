@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME, START_DELAY, TERMINATE_DELAY
-from fairlead.controllers.nodes.simulated_nodes import FAIL, simulated_node
-from fairlead.model import kinds
+from fairlead.cluster.kubelets.pod_script import EXIT_CODE, RUN_TIME, START_DELAY, TERMINATE_DELAY
+from fairlead.cluster.kubelets.simulated_nodes import FAIL, simulated_node
+from fairlead.core.model import kinds
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 IMAGE = "pause"
 HOSTNAME = "kubernetes.io/hostname"

@@ -19,24 +19,24 @@ from random import Random
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.api.store.schema import is_custom
-from fairlead.api.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, Store
+from fairlead.assembly.housekeeping import choose_controllers, housekeepers
+from fairlead.cluster.kubelets.kubelet import Kubelet, PodScript, renewal_for
+from fairlead.cluster.store.schema import is_custom
+from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, Store
 from fairlead.config.yaml_text import read_yaml
-from fairlead.controllers.housekeeping import choose_controllers, housekeepers
-from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.errors import ConfigError, NotFound
-from fairlead.model import kinds
-from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.runtime.virtual import Latencies, Perform, VirtualClock, VirtualRuntime
 from fairlead.testing.builders import Builder, node
 from fairlead.testing.pod_times import PodTimes, PodWatch
 
 if TYPE_CHECKING:
-    from fairlead.config.schedulers import SchedulerAssembly
-    from fairlead.engine.what_if.simulate import Forecast
-    from fairlead.framework.plugin import Plugin
-    from fairlead.model.explanation import Explanation
-    from fairlead.model.kinds import Kind
+    from fairlead.assembly.schedulers import SchedulerAssembly
+    from fairlead.core.engine.what_if.simulate import Forecast
+    from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.model.explanation import Explanation
+    from fairlead.core.model.kinds import Kind
     from fairlead.runtime.questions import Answer
     from fairlead.testing.serving import Served
 
@@ -123,8 +123,8 @@ class Harness:
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
         """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise.
         `options` are those of a Harness. Its nodes are simulated."""
-        from fairlead.api.store.snapshot import read_snapshot, restore
-        from fairlead.model.times import seconds_of
+        from fairlead.cluster.store.snapshot import read_snapshot, restore
+        from fairlead.core.model.times import seconds_of
 
         snapshot = read_snapshot(Path(path))
         cluster = cls(**{"start": seconds_of(snapshot.header["savedAt"]), **options})
@@ -141,8 +141,8 @@ class Harness:
     def serve(self) -> Path:
         """Open the cluster to clients on this machine; returns a kubeconfig. Time passes by itself from now on."""
         if self._served is None:
-            from fairlead.api.server.explaining import Explainer
-            from fairlead.sim.asking import answerer
+            from fairlead.assembly.asking import answerer
+            from fairlead.cluster.server.explaining import Explainer
             from fairlead.testing.serving import Served
 
             explainers = [partial(self.runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]

@@ -15,7 +15,7 @@ import yaml
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 _ENDINGS = (".yaml", ".yml", ".json")
 

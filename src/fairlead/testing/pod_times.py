@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.store.store import Store
 
 _STARTED = ("Running", "Succeeded", "Failed")
 

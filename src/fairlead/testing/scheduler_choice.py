@@ -1,6 +1,6 @@
 """scheduler_assembly: the scheduler of a Harness, from a configuration, Volcano's file and plugin objects.
 
-It is assembled as `fairlead up` assembles its own (config/schedulers.py), so a configuration means the same to both.
+It is assembled as `fairlead up` assembles its own (assembly/schedulers.py), so a configuration means the same to both.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.config.gates import OWN_GATES
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.engine.scheduler import Options
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.scheduler import Options
+from fairlead.kube.config.gates import OWN_GATES
 
 if TYPE_CHECKING:
-    from fairlead.config.kube_records import KubeConfig
-    from fairlead.config.volcano_setup import VolcanoSetup
-    from fairlead.framework.plugin import Plugin
-    from fairlead.model.flow import Doc
+    from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.model.flow import Doc
+    from fairlead.kube.config.records import KubeConfig
+    from fairlead.volcano.config.setup import VolcanoSetup
 
 
 def scheduler_assembly(
@@ -33,8 +33,8 @@ def kube_config(config: str | Path | Doc | None) -> KubeConfig | None:
     """The configuration of a path or a document; None for the default one."""
     if config is None:
         return None
-    from fairlead.config.loading import load_config, read_config
-    from fairlead.config.registry import PluginRegistry
+    from fairlead.assembly.loading import load_config, read_config
+    from fairlead.assembly.registry import PluginRegistry
 
     capabilities = PluginRegistry().capabilities
     if isinstance(config, str | Path):
@@ -48,6 +48,6 @@ def kube_config(config: str | Path | Doc | None) -> KubeConfig | None:
 def _volcano(conf: str | Path | None) -> VolcanoSetup | None:
     if conf is None:
         return None
-    from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.volcano.config.setup import VolcanoSetup
 
     return VolcanoSetup(conf=str(conf))

@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.api.server.pki import Credentials, write_private
-from fairlead.api.server.server import Server
+from fairlead.cluster.server.pki import Credentials, write_private
+from fairlead.cluster.server.server import Server
 from fairlead.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from fairlead.api.server.asking import Answerer
-    from fairlead.api.server.explaining import AskExplainer
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.server.asking import Answerer
+    from fairlead.cluster.server.explaining import AskExplainer
+    from fairlead.cluster.store.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
 
 T = TypeVar("T")

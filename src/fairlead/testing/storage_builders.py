@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import Builder, PodBuilder, pod
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"

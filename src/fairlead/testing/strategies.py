@@ -13,7 +13,7 @@ from fairlead.testing.builders import NodeBuilder, PodBuilder, node, pod
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-    from fairlead.model.flow import Doc
+    from fairlead.core.model.flow import Doc
 
 __all__ = ["labels", "nodes", "pods", "quantities", "selectors"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import Builder, JobBuilder, PodBuilder, ReplicatedBuilder
 
 

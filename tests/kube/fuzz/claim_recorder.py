@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.device_claims import EXTENDED_ANNOTATION
+from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import NotFound
-from fairlead.model import kinds
-from fairlead.model.device_claims import EXTENDED_ANNOTATION
-from fairlead.model.flow import Verb, Write
 from tests.kube.fuzz.recorder import Recorder
 
 Doc = dict[str, Any]

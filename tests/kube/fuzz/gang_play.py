@@ -16,19 +16,19 @@ from random import Random
 from typing import Any, Protocol
 from unittest.mock import patch
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.store.store import Store
-from fairlead.engine.gangs.assembly import Assembly
+from fairlead.client.client import KubeApi
+from fairlead.cluster.store.store import Store
+from fairlead.core.engine.gangs.assembly import Assembly
+from fairlead.core.framework.gang import Considered, GangCase, GangRescued, Unit
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Kind, Registry
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import SUCCESS, Status
+from fairlead.core.state.statement import Statement
 from fairlead.errors import AlreadyExists, NotFound
-from fairlead.framework.gang import Considered, GangCase, GangRescued, Unit
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Kind, Registry
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import SUCCESS, Status
-from fairlead.plugins import gang_victims
+from fairlead.kube.preemption import gang_victims
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
-from fairlead.state.statement import Statement
 from tests.kube.fuzz.gangs import Doc, GangCluster, shared
 from tests.kube.gang_contenders import our_scheduler
 

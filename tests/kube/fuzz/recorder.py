@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import Kind, Registry
 from fairlead.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
-from fairlead.model import kinds
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import Kind, Registry
 from tests.kube.fuzz.pods import NAMESPACES, PEACEFUL, PRIORITIES
 from tests.kube.fuzz.storage import DRIVER
 from tests.kube.fuzz.worlds import FuzzCluster

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.config.assemble import profiles_of
-from fairlead.config.loading import read_config
-from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.loading import read_config
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
 from tests.kube.control_plane import ControlPlane
 from tests.kube.fuzz.claim_recorder import ClaimRecorder, Doc
 from tests.kube.fuzz.claims import CLAIM_FAMILIES, make_claim_world

@@ -16,12 +16,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.config.assemble import profiles_of
-from fairlead.config.loading import read_config
-from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.loading import read_config
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import load_kubeconfig
+from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
 from tests.kube.control_plane import ControlPlane
 from tests.kube.fuzz.recorder import Doc, Recorder
 from tests.kube.fuzz.worlds import FAMILIES, FuzzCluster, make_world

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine.queue import sweeps
+from fairlead.core.engine.queue import sweeps
 from tests.kube.control_plane import ControlPlane
 from tests.kube.fuzz.gang_play import Facts, Live, Played, play, played_often
 from tests.kube.fuzz.gangs import make_world

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store.store import Store
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import HORIZONTAL_POD_AUTOSCALER as V2
-from fairlead.model.kinds import HORIZONTAL_POD_AUTOSCALER_V1 as V1
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import HORIZONTAL_POD_AUTOSCALER as V2
+from fairlead.core.model.kinds import HORIZONTAL_POD_AUTOSCALER_V1 as V1
 
 RECORDED = json.loads((Path(__file__).parent / "data/autoscalers.json").read_text())
 KINDS = {"autoscaling/v1": V1, "autoscaling/v2": V2}

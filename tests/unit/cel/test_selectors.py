@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.model.devices import Device, SelectorFailed, SelectorInvalid, compile_slice
+from fairlead.core.model.devices import Device, SelectorFailed, SelectorInvalid, compile_slice
 
 DRIVER = "gpu.example.com"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from fairlead.api.store.redaction import Redactor, without_key_material
 from fairlead.cli.main import cli
+from fairlead.cluster.store.redaction import Redactor, without_key_material
 
 POD = {
     "apiVersion": "v1",

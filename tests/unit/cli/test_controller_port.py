@@ -8,11 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fairlead.cli.controller_port import ControllerPorts
-from fairlead.controllers.volcano.figures import VolcanoFigures
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Change, Happened
 from fairlead.errors import ConfigError
-from fairlead.model import kinds as k
-from fairlead.model.flow import Change, Happened
+from fairlead.volcano.cli.controller_port import ControllerPorts
+from fairlead.volcano.jobs.figures import VolcanoFigures
 from tests.support.controllers import Documents
 
 

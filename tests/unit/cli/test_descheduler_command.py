@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fairlead.cli.koordinator.descheduler import descheduler_command
 from fairlead.errors import ConfigError
+from fairlead.koordinator.descheduling.command import descheduler_command
 
 
 def test_a_file_is_said_to_be_good_and_what_it_does() -> None:

@@ -9,8 +9,8 @@ import pytest
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import Fleet
 from fairlead.cli.fleet_file import read_fleet_file
+from fairlead.core.model.devices import compile_device_class, compile_slice
 from fairlead.errors import ConfigError
-from fairlead.model.devices import compile_device_class, compile_slice
 
 
 def test_a_device_has_attributes_and_capacities_by_the_form_of_their_values() -> None:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.dumping import Told, compare, dump
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.explain.pod_text import show
 from fairlead.cli.main import cli
-from fairlead.controllers.unattended import Unattended
-from fairlead.model.attendance import Attendance
-from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
+from fairlead.cluster.controllers.unattended import Unattended
+from fairlead.core.model.attendance import Attendance
+from fairlead.core.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 from fairlead.testing.builders import deployment, job, namespace, pod
 from fairlead.testing.harness import Harness
 

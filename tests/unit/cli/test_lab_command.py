@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from fairlead.cli.main import cli
-from fairlead.lab.reference import omega
 from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS
+from papers.reference import omega
 
 SETUP = {
     "arch": "omega", "bj": 1, "bt": 0, "sj": 1, "st": 0, "cpus": 1, "mem": 1, "machines": 1, "jobs": "one",

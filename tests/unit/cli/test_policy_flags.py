@@ -9,8 +9,8 @@ import yaml
 from click.testing import CliRunner
 
 from fairlead.cli.scheduler import scheduler_command
-from fairlead.model import kinds
-from fairlead.model.flow import Verb, Write
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
 from fairlead.testing.harness import Harness
 
 POLICY = json.dumps({

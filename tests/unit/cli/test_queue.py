@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 
 from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.main import cli
-from fairlead.config.volcano_presets import PRESETS
 from fairlead.testing.builders import nodes, queue
 from fairlead.testing.harness import Harness
 from fairlead.testing.serving import Served
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.volcano import VolcanoHarness
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.model import kinds
+from fairlead.core.model import kinds
 from fairlead.testing.builders import job, nodes, podgroup, queue
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.volcano import VolcanoHarness, conf
 
 TREE = conf(

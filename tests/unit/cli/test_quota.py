@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairlead.cli.koordinator.quota import explain_quota, explanation_lines, quota_rows
 from fairlead.errors import FairleadError
-from fairlead.model.koordinator.quotas import ElasticQuota, compile_elastic_quota
+from fairlead.koordinator.quotas.command import explain_quota, explanation_lines, quota_rows
+from fairlead.koordinator.records.quotas import ElasticQuota, compile_elastic_quota
 from tests.support.koordinator import QUOTA, elastic_quota
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.assembly.loading import load_config
+from fairlead.assembly.schedulers import Look, Reload, SchedulerAssembly
 from fairlead.cli import reloading
 from fairlead.cli.reloading import follow_files, tell_of_file
-from fairlead.config.loading import load_config
-from fairlead.config.schedulers import Look, Reload, SchedulerAssembly
 from fairlead.config.watcher import ConfigWatcher
-from fairlead.engine.scheduler import Scheduler
+from fairlead.core.engine.scheduler import Scheduler
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlead.cli.render import pending_table, placement_table, utilisation_table
-from fairlead.model.explanation import Explanation
+from fairlead.core.model.explanation import Explanation
 from fairlead.testing.builders import node, pod
 
 NODES = [node(f"n{number}").offers(cpu="4", memory="8Gi").in_zone(f"z{number % 2}").doc() for number in range(4)]

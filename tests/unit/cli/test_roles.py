@@ -9,15 +9,15 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS
 from fairlead.cli.main import cli
 from fairlead.cli.roles.documents import cluster_rules, rules_of
 from fairlead.cli.roles.grants import CONTROLLERS, Grant
 from fairlead.cli.roles.review import ACCESS_REVIEW, lacking, tell_what_is_lacking
 from fairlead.cli.roles.ways import WAYS, Needs, Tasks
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS
+from fairlead.core.model.flow import Doc, Watch, Write
+from fairlead.core.model.kinds import POD, SERVICE
 from fairlead.errors import Unreachable
-from fairlead.model.flow import Doc, Watch, Write
-from fairlead.model.kinds import POD, SERVICE
 
 BINDING = Grant("", "pods/binding", "create", "no pod can be bound")
 LEASE = Grant("coordination.k8s.io", "leases", "update", "this process never leads")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from fairlead.api.store.store import Store, StoreApi
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.demo import DemoTally
 from fairlead.cli.run import simulation, standalone
-from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Reply, Verb, Write
-from fairlead.model.kinds import DEPLOYMENT, NODE, POD
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import Reply, Verb, Write
+from fairlead.core.model.kinds import DEPLOYMENT, NODE, POD
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.virtual import VirtualClock
 from fairlead.runtime.worlds import Remote

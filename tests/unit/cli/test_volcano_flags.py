@@ -9,15 +9,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.cli.main import cli
-from fairlead.cli.volcano_flags import volcano_options, volcano_setup
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.engine.scheduler import Scheduler
+from fairlead.core.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
-from fairlead.model.quirks import ORIGINAL
 from fairlead.testing.harness import Harness
+from fairlead.volcano.cli.flags import volcano_options, volcano_setup
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.config.setup import VolcanoSetup
+from fairlead.volcano.records.quirks import ORIGINAL
 
 
 def flags(*arguments: str) -> VolcanoSetup | None:

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from fairlead.cli import up
 from fairlead.cli.embedded import UpOptions
-from fairlead.cli.volcano_flags import volcano_options, volcano_setup
-from fairlead.config.gates import parse_feature_gates
 from fairlead.errors import ConfigError
-from fairlead.framework.partition import WHOLE, Partition, Sharding
+from fairlead.kube.config.gates import parse_feature_gates
 from fairlead.testing.harness import Harness
+from fairlead.volcano.cli.flags import volcano_options, volcano_setup
+from fairlead.volcano.rounds.partition import WHOLE, Partition, Sharding
 from tests.unit.cli.test_volcano_flags import flags
 
 KUBE_CONFIG = "tests/parity/data/kube/scheduler-config.yaml"

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from fairlead.cli.config_commands import config_group
-from fairlead.config.kube import default_kube_config, kube_config_from
+from fairlead.kube.config.kube import default_kube_config, kube_config_from
 
 HERE = Path(__file__).parent
 WRONG = sorted((HERE / "wrong").glob("*.yaml"))

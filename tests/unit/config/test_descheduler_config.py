@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.config.koordinator.descheduler import DESCHEDULER_PRESET, read_descheduler
-from fairlead.controllers.koordinator.descheduling.settings import (
+from fairlead.errors import ConfigError
+from fairlead.koordinator.descheduling.reading import DESCHEDULER_PRESET, read_descheduler
+from fairlead.koordinator.descheduling.settings import (
     AnomalyCondition,
     CustomPrioritySettings,
     LowNodeLoadSettings,
     MigrationSettings,
 )
-from fairlead.errors import ConfigError
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerConfiguration\n"
 

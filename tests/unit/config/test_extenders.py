@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.server.pki import Credentials
-from fairlead.config.assemble import profiles_of
-from fairlead.config.extenders import extenders_of, spec_of, without_what_extenders_manage
-from fairlead.config.kube_records import ExtenderConfig, ExtenderTls
-from fairlead.config.loading import load_config
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.loading import load_config
+from fairlead.cluster.server.pki import Credentials
 from fairlead.errors import ConfigError
+from fairlead.kube.config.extenders import extenders_of, spec_of, without_what_extenders_manage
+from fairlead.kube.config.records import ExtenderConfig, ExtenderTls
 from fairlead.testing.harness import Harness
 
 TEXT = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.config.gates import DEFAULT_GATES, parse_feature_gates
-from fairlead.config.loading import load_config
-from fairlead.config.plugin_args import DynamicResourcesArgs, ShapePoint, VolumeBindingArgs
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
 from fairlead.errors import ConfigError
+from fairlead.kube.config.gates import DEFAULT_GATES, parse_feature_gates
+from fairlead.kube.config.plugin_args import DynamicResourcesArgs, ShapePoint, VolumeBindingArgs
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.registry import PluginRegistry
+from fairlead.assembly.registry import PluginRegistry
 from fairlead.errors import ConfigError
 
 TYPICAL = {"cpu": "8", "gpuCount": 1, "gpuMilli": 500, "gpuModels": ["T4"], "weight": 3}

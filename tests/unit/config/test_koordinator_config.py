@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.koordinator.recorded import recorded_koordinator
-from fairlead.config.kube import kube_config_from
-from fairlead.config.registry import PluginRegistry
+from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.registry import PluginRegistry
+from fairlead.core.model.flow import Doc
 from fairlead.errors import ConfigError
-from fairlead.model.flow import Doc
+from fairlead.koordinator.config.recorded import recorded_koordinator
+from fairlead.kube.config.kube import kube_config_from
 
 
 def configuration(plugin: str, point: str, args: Doc) -> Doc:

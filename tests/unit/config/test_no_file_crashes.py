@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.config.kube import kube_config_from
-from fairlead.config.kube_document import to_document
-from fairlead.config.kube_records import KubeConfig
-from fairlead.config.loading import load_config
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
+from fairlead.kube.config.document import to_document
+from fairlead.kube.config.kube import kube_config_from
+from fairlead.kube.config.records import KubeConfig
 
 RIGHT = [yaml.safe_load(file.read_text()) for file in sorted((Path(__file__).parent / "right").glob("[!i]*.yaml"))]
 leaf = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.config.gates import DEFAULT_GATES, parse_feature_gates
-from fairlead.config.kube_shapes import POINTS
-from fairlead.config.plugin_sets import (
+from fairlead.kube.config.gates import DEFAULT_GATES, parse_feature_gates
+from fairlead.kube.config.plugin_sets import (
     IN_TREE,
     PluginRef,
     Plugins,
@@ -17,6 +16,7 @@ from fairlead.config.plugin_sets import (
     merge_plugins,
     read_plugins,
 )
+from fairlead.kube.config.shapes import POINTS
 
 CAPABILITIES = {name: frozenset({"filter", "score"}) for name in ("A", "B", "C", "D")}
 

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.kube_records import KubeConfig
-from fairlead.config.loading import load_config
-from fairlead.config.plugin_args import InterPodAffinityArgs, NodeResourcesFitArgs, PodTopologySpreadArgs, ShapePoint
-from fairlead.config.policy import load_policy, policy_from_config_map
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
+from fairlead.kube.config.plugin_args import (
+    InterPodAffinityArgs,
+    NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
+    ShapePoint,
+)
+from fairlead.kube.config.policy import load_policy, policy_from_config_map
+from fairlead.kube.config.records import KubeConfig
 
 
 def load(**fields: Any) -> KubeConfig:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.koordinator.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
-from fairlead.config.loading import load_config
-from fairlead.config.plugin_sets import IN_TREE
+from fairlead.assembly.loading import load_config
+from fairlead.assembly.registry import BUILT_IN, GPU_SHARE, GROUP, METHOD_OF_POINT, PluginRegistry
 from fairlead.config.problems import ConfigErrors
-from fairlead.config.registry import BUILT_IN, GPU_SHARE, GROUP, METHOD_OF_POINT, PluginRegistry
+from fairlead.core.framework.plugin import Plugin
 from fairlead.errors import ConfigError
-from fairlead.framework.plugin import Plugin
+from fairlead.koordinator.config.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
+from fairlead.kube.config.plugin_sets import IN_TREE
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

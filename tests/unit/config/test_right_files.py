@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.config.kube import default_kube_config, kube_config_from
-from fairlead.config.kube_document import diff, to_document
-from fairlead.config.kube_records import KubeConfig
-from fairlead.config.kube_shapes import API_VERSION, KIND
-from fairlead.config.loading import load_config
+from fairlead.assembly.loading import load_config
+from fairlead.kube.config.document import diff, to_document
+from fairlead.kube.config.kube import default_kube_config, kube_config_from
+from fairlead.kube.config.records import KubeConfig
+from fairlead.kube.config.shapes import API_VERSION, KIND
 
 HERE = Path(__file__).parent
 PARITY = HERE.parents[1] / "parity" / "data" / "kube" / "scheduler-config.yaml"
@@ -145,6 +145,6 @@ def test_equal_configurations_have_no_difference() -> None:
 
 
 def _in_tree() -> dict[str, frozenset[str]]:
-    from fairlead.config.plugin_sets import IN_TREE
+    from fairlead.kube.config.plugin_sets import IN_TREE
 
     return dict(IN_TREE)

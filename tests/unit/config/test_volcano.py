@@ -11,16 +11,16 @@ from click.testing import CliRunner, Result
 from fairlead.cli.config_commands import config_group
 from fairlead.config.problems import ConfigErrors
 from fairlead.config.source import parse_source
-from fairlead.config.volcano import SWITCHES, is_volcano_config, load_volcano_config
-from fairlead.config.volcano_arguments import ARGUMENTS
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
-from fairlead.framework.tiers import Tiers
-from fairlead.model.quirks import FIXED
-from fairlead.plugins.volcano.catalogue import NAMES
-from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
+from fairlead.volcano.config.arguments import ARGUMENTS
+from fairlead.volcano.config.build import profile_of_volcano
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.config.reading import SWITCHES, is_volcano_config, load_volcano_config
+from fairlead.volcano.plugins.catalogue import NAMES
+from fairlead.volcano.queues.capacity import HierarchicalCapacity
+from fairlead.volcano.records.quirks import FIXED
+from fairlead.volcano.rounds.tiers import Tiers
 
 FULL = """
 actions: "enqueue, allocate,backfill ,reclaim"
@@ -152,7 +152,7 @@ def test_the_arguments_of_every_plugin_that_is_built_are_known() -> None:
 
 
 def test_a_plugin_of_the_users_own_is_named_by_module() -> None:
-    text = "actions: allocate\ntiers:\n- plugins:\n  - name: fairlead.plugins.volcano.priority:Priority\n"
+    text = "actions: allocate\ntiers:\n- plugins:\n  - name: fairlead.volcano.plugins.priority:Priority\n"
     profile = profile_of_volcano(load_volcano_config(text))
     assert profile.rounds is not None
     assert profile.rounds.tiers[0][0].plugin.name == "priority"

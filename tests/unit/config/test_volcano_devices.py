@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_devices import device_config, device_config_map
-from fairlead.plugins.volcano.devices.device_config import DeviceConfig, Template
+from fairlead.volcano.config.devices import device_config, device_config_map
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.devices.device_config import DeviceConfig, Template
 
 DOCUMENT = """
 nvidia:

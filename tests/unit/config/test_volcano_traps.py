@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
 from fairlead.cli.config_commands import config_group
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_group_traps import traps_of_groups
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.config.volcano_queue_traps import traps_of_queues
-from fairlead.config.volcano_traps import traps_of
-from fairlead.model.flow import Doc
-from fairlead.model.group import compile_group
-from fairlead.model.queues import Queue, compile_queue
+from fairlead.cluster.store.snapshot import RedactionOptions, write_snapshot
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.group import compile_group
 from fairlead.testing.builders import node, podgroup, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.config.group_traps import traps_of_groups
+from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.config.queue_traps import traps_of_queues
+from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.config.traps import traps_of
+from fairlead.volcano.records.queues import Queue, compile_queue
 
 
 def conf(actions: str, *tiers: str, more: str = "") -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.config.problems import ConfigErrors
-from fairlead.config.volcano import load_volcano_config
+from fairlead.volcano.config.reading import load_volcano_config
 
 WRONG = sorted((Path(__file__).parent / "wrong-volcano").glob("*.yaml"))
 REFUSED_BY_THE_ORIGINAL = {

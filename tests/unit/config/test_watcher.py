@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.config.kube_records import KubeConfig
-from fairlead.config.loading import load_config
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
 from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
+from fairlead.kube.config.records import KubeConfig
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.config.loading import load_config
+from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
 
 WRONG = sorted((Path(__file__).parent / "wrong").glob("*.yaml"))

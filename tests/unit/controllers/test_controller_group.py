@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.controllers.controller_group import ControllerGroup
-from fairlead.controllers.housekeeping import housekeepers
-from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import create
+from fairlead.assembly.housekeeping import housekeepers
+from fairlead.cluster.controllers.controller_group import ControllerGroup
+from fairlead.cluster.controllers.workqueue import Reconciler
+from fairlead.cluster.controllers.writes import create
+from fairlead.core.model.flow import Change, Happened, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import InternalError
-from fairlead.model.flow import Change, Happened, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.testing.builders import pod
 from tests.support.controllers import Documents, created, refused
 

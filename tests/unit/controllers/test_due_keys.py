@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.controllers.due_keys import DueKeys
+from fairlead.cluster.controllers.due_keys import DueKeys
 
 dues = st.one_of(
     st.floats(0, 300), st.integers(0, 3).map(lambda span: span * 64.0), st.floats(1e9, 1e9 + 1e6), st.floats(-100, 0)

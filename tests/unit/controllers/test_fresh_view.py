@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.fresh_view import FreshView
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import POD, Kind
+from fairlead.cluster.controllers.fresh_view import FreshView
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import POD, Kind
 
 
 def _pod(version: int, uid: str = "u") -> Doc:

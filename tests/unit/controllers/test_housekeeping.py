@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.housekeeping import ALL_CONTROLLERS, choose_controllers, housekeepers
+from fairlead.assembly.housekeeping import ALL_CONTROLLERS, choose_controllers, housekeepers
 from fairlead.errors import ConfigError
 from tests.support.controllers import Documents
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.controllers.workqueue import Reconciler, Workqueue
-from fairlead.controllers.writes import create, delete
+from fairlead.cluster.controllers.workqueue import Reconciler, Workqueue
+from fairlead.cluster.controllers.writes import create, delete
+from fairlead.core.model.flow import Change, Happened, Reply, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE
 from fairlead.errors import Conflict, Forbidden, InternalError, NotFound, TooManyRequests
-from fairlead.model.flow import Change, Happened, Reply, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, NAMESPACE
 from tests.support.controllers import Documents, created, refused
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.framework.plugin import Wait
-from fairlead.model.flow import Happened
-from fairlead.state.cluster import PodPlace
+from fairlead.core.framework.plugin import Wait
+from fairlead.core.model.flow import Happened
+from fairlead.core.state.cluster import PodPlace
 from tests.support.documents import deleting, node, pod
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin
 

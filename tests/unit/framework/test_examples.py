@@ -10,7 +10,7 @@ from examples.maintenance import not_in_maintenance
 from examples.tiers import LABEL, TIERS, Tiers
 
 from fairlead import node_filter
-from fairlead.config.registry import PluginRegistry
+from fairlead.assembly.registry import PluginRegistry
 from fairlead.errors import ConfigError
 from fairlead.testing.agree import agree, any_node, any_pod
 from fairlead.testing.builders import node, pod

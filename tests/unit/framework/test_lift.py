@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from fairlead import Plugin, Reason, Reject, node_filter, node_score
-from fairlead.config.presets import first_profile
-from fairlead.engine.scheduler import Scheduler
-from fairlead.framework.lift import WAKE_UPS, NodeFilter
-from fairlead.framework.meter import Meter
-from fairlead.framework.plugin import Scope
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
+from fairlead.assembly.presets import first_profile
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.framework.lift import WAKE_UPS, NodeFilter
+from fairlead.core.framework.meter import Meter
+from fairlead.core.framework.plugin import Scope
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
 from fairlead.testing.agree import agree
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead.framework.goheap import Heap
-from fairlead.framework.tiers import Enabled, TierPlugin, Tiers, Vote
+from fairlead.volcano.rounds.goheap import Heap
+from fairlead.volcano.rounds.tiers import Enabled, TierPlugin, Tiers, Vote
 
 
 class Voter(TierPlugin):

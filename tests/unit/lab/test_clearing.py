@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.core.model.kinds import POD
 from fairlead.lab.play import run as playing
 from fairlead.lab.play.run import LabRun
 from fairlead.lab.scenario.records import (
@@ -16,7 +17,6 @@ from fairlead.lab.scenario.records import (
     ShapeSpec,
     constant,
 )
-from fairlead.model.kinds import POD
 from tests.support.lab import KeptRows
 
 PODS = 80

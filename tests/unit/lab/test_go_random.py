@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.lab.fragmentation.go_random import GoRandom
+from papers.fragmentation.go_random import GoRandom
 
 
 def test_the_draws_of_a_seed_are_those_of_go() -> None:

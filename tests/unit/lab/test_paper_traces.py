@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.core.model.flow import Doc
 from fairlead.errors import ConfigError
 from fairlead.lab.scenario.jobs import LabJob, jobs_of
 from fairlead.lab.scenario.records import JobTraceSpec, LoadSpec, NodeTraceSpec
 from fairlead.lab.scenario.traces import nodes_of_trace
-from fairlead.model.flow import Doc
 
 LINES = {
     "omega": "job,workload,submitted,tasks,duration,cpus,mem\n7,Service,0.0,3,19.5,0.5,1.0\n",

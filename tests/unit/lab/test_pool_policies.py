@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lab.queues.backfill import ConservativeBackfill, EasyBackfill
-from fairlead.lab.queues.policies import POLICIES
-from fairlead.lab.queues.pool import GpuPool, QueueJob, play
+from papers.queues.backfill import ConservativeBackfill, EasyBackfill
+from papers.queues.policies import POLICIES
+from papers.queues.pool import GpuPool, QueueJob, play
 
 
 def job(id: int, gpus: int, submit: int, duration: int, estimate: int | None = None) -> QueueJob:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairlead.lab.fragmentation.policies import RANDOM
-from fairlead.lab.fragmentation.run import FragmentationCurves, place_all
-from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
-from fairlead.lab.reference.openb import OpenbCurves
-from fairlead.state.gpu_shares import GpuRequest
+from fairlead.gpu_share.gpu_shares import GpuRequest
+from papers.fragmentation.policies import RANDOM
+from papers.fragmentation.run import FragmentationCurves, place_all
+from papers.fragmentation.trace import TraceNode, TracePod, arrivals
+from papers.reference.openb import OpenbCurves
 
 NODES = [TraceNode(f"n{i}", 96_000, 1 << 19, 8, "T4") for i in range(6)]
 PODS = [TracePod(f"p{i}", 4000, 1024, GpuRequest(1, milli, ())) for i, milli in enumerate((200, 500, 700, 1000) * 20)]

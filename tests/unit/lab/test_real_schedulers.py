@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.profile import Profile, profile_of
+from fairlead.core.framework.profile import Profile, profile_of
+from fairlead.kube.affinity.plugin import InterPodAffinity
+from fairlead.kube.resources.plugin import NodeResourcesFit
 from fairlead.lab.omega.metrics import measure
 from fairlead.lab.omega.real_schedulers import ProfileExperiment, plain_pod
 from fairlead.lab.omega.setup import CellSpec, ExperimentSpec, JobSpec, ThinkTime
-from fairlead.plugins.pod_affinity import InterPodAffinity
-from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.state.optimistic import CommitMode, ConflictRule, OptimisticCommit
+from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 
 ZONE = "topology.kubernetes.io/zone"
 DEVICE = "example.com/device"

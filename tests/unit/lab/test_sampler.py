@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.controllers.nodes.simulated_nodes import simulated_node
+from fairlead.cluster.kubelets.simulated_nodes import simulated_node
 from fairlead.lab.play.recorder import MEASURED
 from fairlead.lab.play.run import LabRun
 from fairlead.lab.play.sampler import RowAnswers, RunSampler

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.lab.omega.setup import ExperimentError
-from fairlead.lab.reference.shockwave import static_report
-from fairlead.lab.sharing.max_min import MaxMinBySpeed
-from fairlead.lab.sharing.rounds import SharingJob, run_rounds
-from fairlead.lab.sharing.shares import SHARE_POLICIES, FinishTimeShares
+from papers.reference.shockwave import static_report
+from papers.sharing.max_min import MaxMinBySpeed
+from papers.sharing.rounds import SharingJob, run_rounds
+from papers.sharing.shares import SHARE_POLICIES, FinishTimeShares
 
 
 def test_two_jobs_share_one_gpu_by_turns() -> None:

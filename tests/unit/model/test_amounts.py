@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.amounts import INFINITY, ZERO, Amounts, common_names, larger, share, smaller
+from fairlead.volcano.records.amounts import INFINITY, ZERO, Amounts, common_names, larger, share, smaller
 
 GPU = "nvidia.com/gpu"
 

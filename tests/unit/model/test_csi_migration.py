@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.csi_migration import (
+from fairlead.core.model.pod_volumes import PodVolume, VolumeSource
+from fairlead.core.model.storage import Volume, compile_volume
+from fairlead.kube.volumes.csi_migration import (
     MigrationError,
     affinity_after_migration,
     driver_of_inline,
     identity_of_inline,
     identity_of_volume,
 )
-from fairlead.model.pod_volumes import PodVolume, VolumeSource
-from fairlead.model.storage import Volume, compile_volume
 
 ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"

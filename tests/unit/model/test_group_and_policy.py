@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.budgets import compile_disruption_budget
-from fairlead.model.documents import ModelError
-from fairlead.model.group import GroupPolicy, NetworkTopology, PodGroup, compile_group
-from fairlead.model.priorities import compile_priority_class
-from fairlead.model.queues import NodeGroupAffinity, compile_queue
-from fairlead.model.selectors import NOTHING, selector_from_map
-from fairlead.model.workload_selectors import compile_workload_selector
+from fairlead.core.model.budgets import compile_disruption_budget
+from fairlead.core.model.documents import ModelError
+from fairlead.core.model.group import GroupPolicy, NetworkTopology, PodGroup, compile_group
+from fairlead.core.model.priorities import compile_priority_class
+from fairlead.core.model.selectors import NOTHING, selector_from_map
+from fairlead.core.model.workload_selectors import compile_workload_selector
+from fairlead.volcano.records.queues import NodeGroupAffinity, compile_queue
 
 META = {"name": "g", "namespace": "ns", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
 

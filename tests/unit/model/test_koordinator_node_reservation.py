@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.flow import Happened
-from fairlead.model.koordinator.node_reservation import reserved_amounts
-from fairlead.model.node import compile_node
+from fairlead.core.model.flow import Happened
+from fairlead.core.model.node import compile_node
+from fairlead.koordinator.records.node_reservation import reserved_amounts
 from tests.support.documents import node
 from tests.support.koordinator import KoordScenario, koord_pod
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.docs.parity_tables import KOORDINATOR_DOCUMENT, with_tables
 
 import fairlead
-from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED, KOORDINATOR_ORIGINAL, KoordinatorQuirks
+from fairlead.koordinator.records.quirks import KOORDINATOR_FIXED, KOORDINATOR_ORIGINAL, KoordinatorQuirks
 
 
 def test_one_constant_keeps_all_of_koordinator_and_one_nothing() -> None:

@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from fairlead.model.documents import ModelError
-from fairlead.model.events import (
+from fairlead.core.model.documents import ModelError
+from fairlead.core.model.events import (
     ANY,
     ASSIGNED_POD,
     ASSIGNED_POD_DELETE,
@@ -18,9 +18,9 @@ from fairlead.model.events import (
     ActionType,
     ClusterEvent,
 )
-from fairlead.model.flow import Doc
-from fairlead.model.node import compile_node, node_changes, zone_key
-from fairlead.model.taints import Taint
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.node import compile_node, node_changes, zone_key
+from fairlead.core.model.taints import Taint
 
 NODE_DOC: Doc = {
     "metadata": {

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.model.documents import FieldError
-from fairlead.model.kinds import JOB
-from fairlead.model.owner_sizes import owner_kind, owner_of, size_of
-from fairlead.model.pod import Shapes, compile_pod
+from fairlead.core.model.documents import FieldError
+from fairlead.core.model.kinds import JOB
+from fairlead.core.model.owner_sizes import owner_kind, owner_of, size_of
+from fairlead.core.model.pod import Shapes, compile_pod
 from tests.support.doc_blocks import REPOSITORY, blocks_of
 
 _V1 = "kubeflow.org/v1"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.documents import ModelError
-from fairlead.model.events import ActionType
-from fairlead.model.flow import Doc
-from fairlead.model.pod import Owner, Pod, Shapes, compile_pod, group_ref, pod_changes
+from fairlead.core.model.documents import ModelError
+from fairlead.core.model.events import ActionType
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.pod import Owner, Pod, Shapes, compile_pod, group_ref, pod_changes
 from tests.support.documents import container, plain_pod
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.quantity import (
+from fairlead.core.model.quantity import (
     FORMAT_ERROR,
     MAX_INT64,
     MOST_COUNTED,

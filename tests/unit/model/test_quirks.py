@@ -9,7 +9,7 @@ import pytest
 from tools.docs.parity_tables import DOCUMENT, with_tables
 
 import fairlead
-from fairlead.model.quirks import FIXED, ORIGINAL, Quirks
+from fairlead.volcano.records.quirks import FIXED, ORIGINAL, Quirks
 
 
 def test_one_constant_has_all_of_them_and_one_has_none() -> None:

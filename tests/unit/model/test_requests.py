@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.flow import Doc
-from fairlead.model.shape import PodShape, compile_shape
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.shape import PodShape, compile_shape
 from tests.support.documents import container, plain_pod, sidecar
 
 MI = 2**20

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.selectors import (
+from fairlead.core.model.selectors import (
     EVERYTHING,
     NOTHING,
     NodeSelectorTerm,

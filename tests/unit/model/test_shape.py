@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.flow import Doc
-from fairlead.model.pod_volumes import PodVolume, VolumeSource
-from fairlead.model.selectors import EVERYTHING, NOTHING, selector_from_map
-from fairlead.model.shape import PodShape, Shapes, compile_shape, normalised_image
-from fairlead.model.taints import Taint, Toleration, first_untolerated, tolerates
-from fairlead.model.terms import AffinityTerm, SpreadConstraint
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.pod_volumes import PodVolume, VolumeSource
+from fairlead.core.model.selectors import EVERYTHING, NOTHING, selector_from_map
+from fairlead.core.model.shape import PodShape, Shapes, compile_shape, normalised_image
+from fairlead.core.model.taints import Taint, Toleration, first_untolerated, tolerates
+from fairlead.core.model.terms import AffinityTerm, SpreadConstraint
 from tests.support.documents import container, plain_pod, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

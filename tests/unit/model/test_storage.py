@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.documents import ModelError
-from fairlead.model.namespaces import compile_namespace
-from fairlead.model.selectors import EVERYTHING, NOTHING
-from fairlead.model.storage import (
+from fairlead.core.model.documents import ModelError
+from fairlead.core.model.namespaces import compile_namespace
+from fairlead.core.model.selectors import EVERYTHING, NOTHING
+from fairlead.core.model.storage import (
     ClaimRef,
     compile_claim,
     compile_csi_driver,

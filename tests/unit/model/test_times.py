@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.times import micro_timestamp, seconds_of, timestamp
+from fairlead.core.model.times import micro_timestamp, seconds_of, timestamp
 
 
 def test_times_are_whole_seconds_and_leases_have_microseconds() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.framework.gang import Unit
-from fairlead.plugins.gang_victims import by_importance
+from fairlead.core.framework.gang import Unit
+from fairlead.kube.preemption.gang_victims import by_importance
 from tests.support.documents import compiled, pod
 from tests.support.preemption import NOW
 

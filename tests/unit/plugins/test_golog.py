@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fairlead.plugins.golog import ln
+from fairlead.kube.spread.golog import ln
 
 
 def test_the_logarithm_of_two_has_gos_bits() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.plugins.gosort import go_sort
+from fairlead.kube.gosort import go_sort
 
 
 def sorted_places(numbers: list[int], *, eager_up_to: int = -1) -> list[int]:

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.engine.cycle.attempt import Committed, attempt
-from fairlead.engine.cycle.placement import Search
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.plugin import Hint
-from fairlead.lab.fragmentation.policies import POLICY_NAMES, SCARCITY, policy_profile
-from fairlead.lab.fragmentation.run import FirstOfEquals
-from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals, read_pods
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.gpu_share.fgd import FgdScore
-from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
-from fairlead.plugins.gpu_share.share import GpuShare, after_pod_with_gpus
-from fairlead.state.cluster import Cluster
-from fairlead.state.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
-from fairlead.state.nodes import Nodes
+from fairlead.core.engine.cycle.attempt import Committed, attempt
+from fairlead.core.engine.cycle.placement import Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.gpu_share.fgd import FgdScore
+from fairlead.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
+from fairlead.gpu_share.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
+from fairlead.gpu_share.share import GpuShare, after_pod_with_gpus
+from fairlead.kube.binder import DefaultBinder
+from papers.fragmentation.policies import POLICY_NAMES, SCARCITY, policy_profile
+from papers.fragmentation.run import FirstOfEquals
+from papers.fragmentation.trace import TraceNode, TracePod, arrivals, read_pods
 
 ANY: tuple[str, ...] = ()
 HALF, TWO = GpuRequest(1, 500, ANY), GpuRequest(2, 1000, ANY)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Happened
-from fairlead.model.shape import normalised_image
-from fairlead.plugins.images import ImageLocality
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Happened
+from fairlead.core.model.shape import normalised_image
+from fairlead.kube.nodes.images import ImageLocality
 from tests.support.documents import node, plain_pod
 from tests.support.plugins import PluginScenario
 

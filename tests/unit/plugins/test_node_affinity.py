@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model import kinds
-from fairlead.model.events import NODE, ActionType
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import SKIP
-from fairlead.model.selectors import SelectorError, parse_node_selector, parse_node_selector_term
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, ActionType
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import SKIP
+from fairlead.core.model.selectors import SelectorError, parse_node_selector, parse_node_selector_term
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
 from tests.support.documents import PREFERRED, REQUIRED, compiled, compiled_node, node, plain_pod
 from tests.support.plugins import PluginScenario, hint
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.hints import Hints
-from fairlead.framework.plugin import Hint, Plugin
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import Code
-from fairlead.plugins.features import NodeDeclaredFeatures
-from fairlead.plugins.images import ImageLocality
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import NodeName, NodeUnschedulable, PrioritySort, SchedulingGates
-from fairlead.plugins.node_ports import NodePorts
-from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from fairlead.plugins.taints import TaintToleration
-from fairlead.state.cluster import Cluster
+from fairlead.core.engine.queue.hints import Hints
+from fairlead.core.framework.plugin import Hint, Plugin
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import Code
+from fairlead.core.state.cluster import Cluster
+from fairlead.kube.nodes.basics import NodeName, NodeUnschedulable, PrioritySort, SchedulingGates
+from fairlead.kube.nodes.features import NodeDeclaredFeatures
+from fairlead.kube.nodes.images import ImageLocality
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
+from fairlead.kube.nodes.ports import NodePorts
+from fairlead.kube.nodes.taints import TaintToleration
+from fairlead.kube.resources.plugin import NodeResourcesBalancedAllocation, NodeResourcesFit
 from tests.support.documents import compiled_node, compiled_pod, node, plain_pod
 from tests.support.plugins import PluginScenario, hint
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model import kinds
-from fairlead.model.events import NODE, POD, ActionType
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import SKIP
-from fairlead.plugins.node_ports import NodePorts
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, POD, ActionType
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import SKIP
+from fairlead.kube.nodes.ports import NodePorts
 from tests.support.documents import compiled, compiled_node, compiled_pod, node, plain_pod
 from tests.support.plugins import PluginScenario, hint
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.choice import heap_preorder
-from fairlead.plugins.normalise import BrokenLine, rounded, to_hundred, truncated_division
+from fairlead.core.engine.cycle.choice import heap_preorder
+from fairlead.kube.scoring import BrokenLine, rounded, to_hundred, truncated_division
 
 AT = [0, 5, 10, 11, 33, 40, 41, 55, 77, 78, 100]
 LINES = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairlead.framework.refusals import trial_statement
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import SKIP, Code
-from fairlead.plugins.pod_affinity import InterPodAffinity
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.refusals import trial_statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import SKIP, Code
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.affinity.plugin import InterPodAffinity
 from tests.support.documents import HOST, ZONE, apart, near, plain_pod, rather_apart, rather_near, term
 from tests.support.plugins import PluginScenario
 

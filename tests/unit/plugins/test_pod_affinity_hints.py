@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.model.node import Node, compile_node
-from fairlead.model.pod import Pod, Shapes, compile_pod
-from fairlead.plugins.pod_affinity import InterPodAffinity
-from fairlead.plugins.pod_affinity_hints import after_node_change, after_pod_change
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.node import Node, compile_node
+from fairlead.core.model.pod import Pod, Shapes, compile_pod
+from fairlead.kube.affinity.hints import after_node_change, after_pod_change
+from fairlead.kube.affinity.plugin import InterPodAffinity
 from tests.support.documents import ZONE, apart, near, plain_pod, term
 
 WEB, DB = {"app": "web"}, {"app": "db"}

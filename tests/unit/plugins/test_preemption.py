@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model.events import POD, ActionType
-from fairlead.model.flow import Doc, Happened, Verb
-from fairlead.plugins.node_basics import NodeUnschedulable
-from fairlead.plugins.preemption import DefaultPreemption, best_candidates
-from fairlead.plugins.victims import VictimNode
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model.events import POD, ActionType
+from fairlead.core.model.flow import Doc, Happened, Verb
+from fairlead.kube.nodes.basics import NodeUnschedulable
+from fairlead.kube.preemption.plugin import DefaultPreemption, best_candidates
+from fairlead.kube.preemption.victims import VictimNode
 from tests.support.documents import compiled, compiled_pod, deleting, node, pod
 from tests.support.documents import pod as plain_pod
 from tests.support.plugins import hint

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.plugin import Hint, Plugin
-from fairlead.model import kinds
-from fairlead.model.events import NODE, POD, ActionType
-from fairlead.model.flow import Doc
-from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from fairlead.core.framework.plugin import Hint, Plugin
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, POD, ActionType
+from fairlead.core.model.flow import Doc
+from fairlead.kube.resources.plugin import NodeResourcesBalancedAllocation, NodeResourcesFit
 from tests.support.documents import asking, compiled, compiled_node, compiled_pod, node, plain_pod
 from tests.support.plugins import PluginScenario, hint
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.refusals import trial_statement
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.reasons import SKIP, Code
-from fairlead.model.requirements import EVERYTHING
-from fairlead.model.terms import SpreadConstraint
-from fairlead.plugins.spread import PodTopologySpread
+from fairlead.core.framework.refusals import trial_statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.reasons import SKIP, Code
+from fairlead.core.model.requirements import EVERYTHING
+from fairlead.core.model.terms import SpreadConstraint
+from fairlead.kube.spread.plugin import PodTopologySpread
 from tests.support.documents import HOST, ZONE, plain_pod, spread
 from tests.support.plugins import PluginScenario
 

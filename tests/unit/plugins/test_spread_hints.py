@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.model.node import Node, compile_node
-from fairlead.model.pod import Pod, Shapes, compile_pod
-from fairlead.plugins.spread import PodTopologySpread
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.node import Node, compile_node
+from fairlead.core.model.pod import Pod, Shapes, compile_pod
+from fairlead.kube.spread.plugin import PodTopologySpread
 from tests.support.documents import ZONE, plain_pod, spread
 
 WEB, DB = {"app": "web"}, {"app": "db"}

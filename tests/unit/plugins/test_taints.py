@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model import kinds
-from fairlead.model.events import NODE, POD, ActionType
-from fairlead.model.flow import Doc
-from fairlead.model.taints import Taint, parse_tolerations, tolerates
-from fairlead.plugins.taints import TaintToleration
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, POD, ActionType
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.taints import Taint, parse_tolerations, tolerates
+from fairlead.kube.nodes.taints import TaintToleration
 from tests.support.documents import compiled_node, compiled_pod, node, plain_pod
 from tests.support.plugins import PluginScenario, hint
 

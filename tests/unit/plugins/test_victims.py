@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model import kinds
-from fairlead.model.reasons import Verdict
-from fairlead.plugins.gosort import go_sort
-from fairlead.plugins.victims import VictimNode, by_importance, more_important, split_by_budget
+from fairlead.core.model import kinds
+from fairlead.core.model.reasons import Verdict
+from fairlead.kube.gosort import go_sort
+from fairlead.kube.preemption.victims import VictimNode, by_importance, more_important, split_by_budget
 from tests.support.documents import budget, compiled, node, pod
 from tests.support.preemption import NOW, PreemptionScenario
 

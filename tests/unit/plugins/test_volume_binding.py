@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Hint
-from fairlead.model import events, kinds
-from fairlead.model.events import ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.plugins.volume_binding import VolumeBinding
-from fairlead.state.nodes import Nodes
-from fairlead.state.volumes import storage_of
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import events, kinds
+from fairlead.core.model.events import ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.volumes.binding import VolumeBinding
+from fairlead.kube.volumes.storage import storage_of
 from tests.support.documents import EPHEMERAL, SELECTED, ZONE, claim, claimed, meta, pod_with, volume
 from tests.support.plugins import Answer, event_hint
 from tests.support.storage import StorageScenario, record

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Happened, Reply, Write
+from fairlead.core.model.reasons import SUCCESS, failed
 from fairlead.errors import Conflict
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Happened, Reply, Write
-from fairlead.model.reasons import SUCCESS, failed
-from fairlead.plugins.volume_binding import VolumeBinding
-from fairlead.plugins.volume_errand import BindVolumes
-from fairlead.state.volumes import storage_of
+from fairlead.kube.volumes.binding import VolumeBinding
+from fairlead.kube.volumes.errand import BindVolumes
+from fairlead.kube.volumes.storage import storage_of
 from tests.support.documents import SELECTED, ZONE, claim, claimed, meta, pod_with, volume
 from tests.support.storage import StorageScenario
 

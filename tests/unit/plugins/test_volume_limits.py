@@ -2,11 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model import kinds
-from fairlead.model.events import CSI_NODE, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT, ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.plugins.volume_limits import NodeVolumeLimits
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.events import (
+    CSI_NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTACHMENT,
+    ActionType,
+    ClusterEvent,
+)
+from fairlead.core.model.flow import Doc
+from fairlead.kube.volumes.limits import NodeVolumeLimits
 from tests.support.documents import EPHEMERAL, claim, claimed, meta, pod_with
 from tests.support.plugins import event_hint
 from tests.support.storage import StorageScenario, record

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.framework.refusals import trial_statement
-from fairlead.model import kinds
-from fairlead.model.events import NODE, PERSISTENT_VOLUME_CLAIM, POD, ActionType, ClusterEvent
-from fairlead.model.flow import Doc
-from fairlead.plugins.volume_restrictions import VolumeRestrictions
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.framework.refusals import trial_statement
+from fairlead.core.model import kinds
+from fairlead.core.model.events import NODE, PERSISTENT_VOLUME_CLAIM, POD, ActionType, ClusterEvent
+from fairlead.core.model.flow import Doc
+from fairlead.kube.volumes.restrictions import VolumeRestrictions
 from tests.support.documents import EPHEMERAL, claim, claimed, pod_with
 from tests.support.plugins import event_hint, verdicts
 from tests.support.storage import StorageScenario, record

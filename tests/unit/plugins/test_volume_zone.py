@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.model import kinds
-from fairlead.model.events import PERSISTENT_VOLUME, STORAGE_CLASS, ActionType, ClusterEvent
-from fairlead.plugins.volume_zone import VolumeZone
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model import kinds
+from fairlead.core.model.events import PERSISTENT_VOLUME, STORAGE_CLASS, ActionType, ClusterEvent
+from fairlead.kube.volumes.zone import VolumeZone
 from tests.support.documents import EPHEMERAL, OLD_ZONE, ZONE, claimed, meta, pod_with, volume
 from tests.support.plugins import event_hint
 from tests.support.storage import StorageScenario, record

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store.store import Store, StoreApi
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import LEASE, Kind
 from fairlead.errors import Unreachable
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import LEASE, Kind
 from fairlead.runtime.leader import Election, Elector, LeadershipLost, identity
 
 

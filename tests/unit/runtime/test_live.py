@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.port import EVERYTHING, Page, Query
-from fairlead.api.store.store import Store, StoreApi
-from fairlead.controllers.workqueue import Reconciler
+from fairlead.client.port import EVERYTHING, Page, Query
+from fairlead.cluster.controllers.workqueue import Reconciler
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, Kind
 from fairlead.errors import ApiError, NotFound
-from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, Kind
 from fairlead.runtime.live import Clock, LiveRuntime, RuntimeLimits, Stepped
 from fairlead.runtime.worlds import Embedded, Remote, World
 

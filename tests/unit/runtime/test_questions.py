@@ -12,16 +12,16 @@ from functools import partial
 import aiohttp
 import pytest
 
-from fairlead.api.server.explaining import explanation_path
-from fairlead.api.server.server import Server
-from fairlead.api.store.store import Store
-from fairlead.config.presets import first_profile
-from fairlead.engine.explain.decisions import DecisionLog
-from fairlead.engine.scheduler import Scheduler
+from fairlead.assembly.presets import first_profile
+from fairlead.cluster.server.explaining import explanation_path
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.store import Store
+from fairlead.core.engine.explain.decisions import DecisionLog
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.model.figures import Decision
+from fairlead.core.model.flow import Change, Controller, Doc, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import Unreachable
-from fairlead.model.figures import Decision
-from fairlead.model.flow import Change, Controller, Doc, Reply, Verb, Watch, Write
-from fairlead.model.kinds import NODE, POD
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.virtual import VirtualRuntime
 from fairlead.runtime.worlds import Embedded

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.status.command import as_text, troubles_of
-from fairlead.config.schedulers import default_scheduler
-from fairlead.engine.explain.figures import VERBOSITY_ANNOTATION, figures_of, loud_decisions
-from fairlead.model.figures import Figures, Sample
+from fairlead.core.engine.explain.figures import VERBOSITY_ANNOTATION, figures_of, loud_decisions
+from fairlead.core.model.figures import Figures, Sample
 from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.status import Rate, SchedulerStatus
 from fairlead.runtime.tracing import CycleTracer

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.registry import BUILT_IN
-from fairlead.engine.explain.figures import figures_of, take
-from fairlead.engine.scheduler import Scheduler
-from fairlead.framework.meter import Meter
-from fairlead.model.figures import Decision, Figures, Observed, Sample
+from fairlead.assembly.registry import BUILT_IN
+from fairlead.core.engine.explain.figures import figures_of, take
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.framework.meter import Meter
+from fairlead.core.model.figures import Decision, Figures, Observed, Sample
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, Name, exponential
 from fairlead.runtime.telemetry import Telemetry
@@ -162,7 +162,7 @@ def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_scheduler_at_work_fills_the_books() -> None:
-    from fairlead.config.presets import first_profile
+    from fairlead.assembly.presets import first_profile
 
     scheduler = Scheduler([first_profile()])
     scheduler.meter = Meter(iter(range(1_000_000)).__next__, every=1)  # type: ignore[arg-type]

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from fairlead.api.store.store import Store
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Change, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, Kind
 from fairlead.errors import ScenarioError
-from fairlead.model.flow import Change, Reply, Verb, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, Kind
 from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
 
 
@@ -140,7 +140,7 @@ def test_controllers_that_never_rest_are_named(
 
 
 def test_old_events_expire_as_time_passes(store: Store, clock: VirtualClock) -> None:
-    from fairlead.model.kinds import EVENT
+    from fairlead.core.model.kinds import EVENT
 
     body = {
         "metadata": {"name": "e", "namespace": "default"},

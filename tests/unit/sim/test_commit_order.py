@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.commit_order import CommitOrder
+from fairlead.kube.replay.commit_order import CommitOrder
 
 Doc = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.presets import first_profile
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.sim.recorder import DecisionRecorder, with_scores
-from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import DecisionDifference, KubeReplay
+from fairlead.assembly.presets import first_profile
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.kube.replay.recorder import DecisionRecorder, with_scores
+from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.replay import DecisionDifference, KubeReplay
 from tests.support.documents import node, pod
 
 Doc = dict[str, Any]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.framework.goheap import Heap
-from fairlead.model.amounts import Amounts
-from fairlead.model.tasks import TaskStatus
-from fairlead.sim.volcano_replay import Guide, Parted
-from fairlead.sim.volcano_room import Ahead, as_shown, as_taken, as_tried
-from fairlead.sim.volcano_trail import Lost, Trail
+from fairlead.volcano.records.amounts import Amounts
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.replay.replay import Guide, Parted
+from fairlead.volcano.replay.room import Ahead, as_shown, as_taken, as_tried
+from fairlead.volcano.replay.trail import Lost, Trail
+from fairlead.volcano.rounds.goheap import Heap
 
 
 @dataclass

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.selectors import selector_from_map
-from fairlead.state import selected
-from fairlead.state.affinity import AffinityIndex, affinity_index
-from fairlead.state.selected import PodSelection
+from fairlead.core.model import kinds
+from fairlead.core.model.selectors import selector_from_map
+from fairlead.kube.affinity import selected
+from fairlead.kube.affinity.index import AffinityIndex, affinity_index
+from fairlead.kube.affinity.selected import PodSelection
 from tests.support.documents import ZONE, apart, plain_pod, term
 from tests.support.plugins import PluginScenario
 

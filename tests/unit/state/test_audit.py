@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.audit import EVERY, ROWS_AT_ONCE, Audit
-from fairlead.state.cluster import Cluster
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.audit import EVERY, ROWS_AT_ONCE, Audit
+from fairlead.core.state.cluster import Cluster
 
 REQUESTS = ({"cpu": "1"}, {"cpu": "250m", "memory": "1Gi"}, {"memory": "3Mi"}, {})
 PODS_ON = (3, 0, 1, 4)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fairlead.state.cards.holdings import Holdings
-from fairlead.state.cards.mig import Geometry, Instance, Part
-from fairlead.state.cards.requests import CardRequest
-from fairlead.state.cards.sharing import BINPACK, SPREAD, CardSharing, SharingRules
-from fairlead.state.cards.table import Card, CardHolding, Cards, CardTable
+from fairlead.volcano.devices.card_requests import CardRequest
+from fairlead.volcano.devices.card_sharing import BINPACK, SPREAD, CardSharing, SharingRules
+from fairlead.volcano.devices.card_table import Card, CardHolding, Cards, CardTable
+from fairlead.volcano.devices.holdings import Holdings
+from fairlead.volcano.devices.mig import Geometry, Instance, Part
 
 HALVES = (Geometry("half", (Instance("1g", 40, 2),)),)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.pod import VOLCANO_GROUP_ANNOTATION
-from fairlead.state.cluster import Cluster
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.pod import VOLCANO_GROUP_ANNOTATION
+from fairlead.core.state.cluster import Cluster
 
 IN_GROUP = {VOLCANO_GROUP_ANNOTATION: "g"}
 

@@ -9,14 +9,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from fairlead.state.cluster import Cluster
-from fairlead.state.free_amounts import EXACT_BELOW, FreeAmounts, room_of
-from fairlead.state.nodes import Nodes
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.resources.free_amounts import EXACT_BELOW, FreeAmounts, room_of
+from fairlead.kube.resources.plugin import NodeResourcesBalancedAllocation, NodeResourcesFit
 
 PLUGINS = (
     NodeResourcesFit(),

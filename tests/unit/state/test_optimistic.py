@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.audit import Audit
-from fairlead.state.cluster import Cluster
-from fairlead.state.optimistic import CommitMode, ConflictRule, OptimisticCommit, TableView
-from fairlead.state.statement import Statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.audit import Audit
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.statement import Statement
+from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit, TableView
 
 TASK = {"cpu": 1000}
 FIT, SEQUENCE = ConflictRule.RESOURCE_FIT, ConflictRule.SEQUENCE_NUMBERS

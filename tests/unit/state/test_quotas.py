@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from fairlead.model.amounts import Amounts
-from fairlead.state.quotas.account import QuotaAccount, left_by_guarantees, share_of
-from fairlead.state.quotas.changes import EndingAmounts, SimulatedChanges
-from fairlead.state.quotas.filling import share_out
-from fairlead.state.quotas.share_tree import ShareTree
-from fairlead.state.quotas.tree import QuotaTree
+from fairlead.volcano.queues.account import QuotaAccount, left_by_guarantees, share_of
+from fairlead.volcano.queues.changes import EndingAmounts, SimulatedChanges
+from fairlead.volcano.queues.filling import share_out
+from fairlead.volcano.queues.share_tree import ShareTree
+from fairlead.volcano.queues.tree import QuotaTree
+from fairlead.volcano.records.amounts import Amounts
 
 NOTHING = Amounts()
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model.amounts import Amounts
-from fairlead.model.node import compile_node
-from fairlead.model.tasks import TaskStatus
-from fairlead.state.round_resources import RoundResources
-from fairlead.state.table import NodeTable
+from fairlead.core.model.node import compile_node
+from fairlead.core.state.table import NodeTable
+from fairlead.volcano.records.amounts import Amounts
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.round_resources import RoundResources
 
 GPU = "nvidia.com/gpu"
 

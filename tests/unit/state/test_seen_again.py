@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.state.cluster import Cluster
-from fairlead.state.statement import Statement
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.statement import Statement
 from fairlead.testing.builders import node, pod
 
 

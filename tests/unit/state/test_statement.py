@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster, PodPlace
-from fairlead.state.statement import Statement, assume_on
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster, PodPlace
+from fairlead.core.state.statement import Statement, assume_on
 
 
 def cluster_with_a_pod() -> Cluster:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.state.touchlog import TouchLog
+from fairlead.core.state.touchlog import TouchLog
 
 
 def log_of(rows: list[int]) -> TouchLog:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.object_index import ObjectIndex, Shelf
-from fairlead.state.volumes import Storage, storage_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.object_index import ObjectIndex, Shelf
+from fairlead.kube.volumes.storage import Storage, storage_of
 from tests.support.documents import ZONE, claim, claimed, volume
 from tests.support.storage import StorageScenario
 

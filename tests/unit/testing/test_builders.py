@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model.flow import Doc
-from fairlead.model.quantity import parse_quantity
-from fairlead.model.selectors import selector_from_document
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.quantity import parse_quantity
+from fairlead.core.model.selectors import selector_from_document
 from fairlead.testing import strategies
 from fairlead.testing.builders import (
     Builder,

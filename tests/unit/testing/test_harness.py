@@ -10,8 +10,8 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 
+from fairlead.core.model.kinds import POD
 from fairlead.errors import ConfigError, NotFound
-from fairlead.model.kinds import POD
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import deployment, node, pod
 from fairlead.testing.harness import Harness
@@ -115,7 +115,7 @@ def test_the_fixture_is_there_for_other_projects(pytester: pytest.Pytester) -> N
 def test_the_plugin_costs_nothing_until_the_fixture_is_used() -> None:
     code = (
         "import sys, fairlead.testing.pytest_plugin;"
-        "print([name for name in ('numpy', 'aiohttp', 'orjson', 'kubernetes', 'fairlead.api') if name in sys.modules])"
+        "print([name for name in ('numpy', 'aiohttp', 'orjson', 'kubernetes', 'fairlead.cluster') if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.strip() == "[]"

@@ -24,8 +24,8 @@ from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import Connection
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import Connection
 
 OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
@@ -274,8 +274,8 @@ def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
 
 def _show_group(console: Console, document: dict[str, Any]) -> None:
     from fairlead.cli.explain.gang_text import show
-    from fairlead.cli.explain.queue_text import show_checks
     from fairlead.cli.what_if.text import show_changes
+    from fairlead.volcano.explain.text import show_checks
 
     show(console, document)
     if "checks" in document:
@@ -287,7 +287,7 @@ def _connections(
     kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
 ) -> tuple[list[Connection], str]:
     """Whom to ask, in order, and the namespace that is meant when none is named."""
-    from fairlead.api.client.credentials import Connection, connect
+    from fairlead.client.credentials import Connection, connect
 
     if server is not None:
         if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
@@ -311,8 +311,8 @@ async def ask(
     connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods", called: str = ""
 ) -> dict[str, Any]:
     """The Explanation, from the first who has one. `called` is what the user calls such a thing."""
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.server.explaining import explanation_path
+    from fairlead.client.client import KubeApi
+    from fairlead.cluster.server.explaining import explanation_path
 
     troubles: list[str] = []
     unknown = False

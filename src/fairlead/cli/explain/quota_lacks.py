@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.api.port import Query
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.lack import Lack
+from fairlead.core.model.pod import VOLCANO_GROUP_ANNOTATION
+from fairlead.core.model.quantity import format_quantity, nanos_to_units, parse_quantity, to_units
+from fairlead.core.model.quota import counts, usage_of
 from fairlead.errors import ApiError
-from fairlead.model import kinds
-from fairlead.model.lack import Lack
-from fairlead.model.pod import VOLCANO_GROUP_ANNOTATION
-from fairlead.model.quantity import format_quantity, nanos_to_units, parse_quantity, to_units
-from fairlead.model.quota import counts, usage_of
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.model.flow import Doc
+    from fairlead.client.client import KubeApi
+    from fairlead.core.model.flow import Doc
 
 
 async def quota_lacks(api: KubeApi, namespace: str, pod: Doc, count: int) -> list[Doc]:

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.port import Query
 from fairlead.cli.explain.gang_text import lack_lines
 from fairlead.cli.explain.quota_lacks import quota_lacks
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
 from fairlead.errors import FairleadError, NotFound
-from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
-    from fairlead.api.client.client import KubeApi
-    from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.client.client import KubeApi
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 WORKLOADS: Mapping[str, Kind] = {
     "deployment": kinds.DEPLOYMENT,

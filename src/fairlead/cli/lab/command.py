@@ -11,16 +11,16 @@ import click
 
 from fairlead.cli.lab.racing import omega_command
 from fairlead.cli.lab.scenarios import experiment_command, report_command, run_command, schema_command
-from fairlead.lab.fragmentation.paired import gains, paired_run
-from fairlead.lab.omega.orderings import findings
 from fairlead.lab.omega.setup import packed_or_not
-from fairlead.lab.reference.checks import CheckOptions, CheckResult, mean_and_interval, run_checks
-from fairlead.lab.reference.directories import checks_of, matches
-from fairlead.lab.reference.gavel import out_of_order, published_means
-from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
-from fairlead.lab.reference.openb import FIRST_SEED
-from fairlead.lab.reference.shockwave import static_report
 from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely
+from papers.fragmentation.paired import gains, paired_run
+from papers.omega.orderings import findings
+from papers.reference.checks import CheckOptions, CheckResult, mean_and_interval, run_checks
+from papers.reference.directories import checks_of, matches
+from papers.reference.gavel import out_of_order, published_means
+from papers.reference.omega import recorded_metrics, run_metrics, setups_of
+from papers.reference.openb import FIRST_SEED
+from papers.reference.shockwave import static_report
 
 MOST_SHOWN = 5
 

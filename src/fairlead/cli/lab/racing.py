@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.state.optimistic import CommitMode, ConflictRule, OptimisticCommit
+from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 
 if TYPE_CHECKING:
     from fairlead.lab.omega.metrics import Metrics

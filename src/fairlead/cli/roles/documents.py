@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.roles.grants import Grant
 from fairlead.cli.roles.ways import EXTRAS, WAYS
-from fairlead.model.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from fairlead.core.model.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 
 def rules_of(grants: Iterable[Grant]) -> list[Doc]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Watch
-    from fairlead.model.kinds import Kind
+    from fairlead.core.model.flow import Watch
+    from fairlead.core.model.kinds import Kind
 
 
 class Grant(NamedTuple):

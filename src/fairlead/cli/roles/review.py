@@ -11,15 +11,15 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Kind
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
-    from fairlead.api.port import ClusterApi
     from fairlead.cli.roles.grants import Grant
     from fairlead.cli.roles.ways import Needs
+    from fairlead.client.credentials import Connection
+    from fairlead.client.port import ClusterApi
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -50,7 +50,7 @@ async def tell_what_is_lacking(api: ClusterApi, needs: Needs, lease: tuple[str, 
 
 async def review_rights(connection: Connection, needs: Needs, lease: tuple[str, str]) -> None:
     """The same over a connection, by a client of its own: with the others a process that stands by may not write."""
-    from fairlead.api.client.client import KubeApi
+    from fairlead.client.client import KubeApi
 
     api = KubeApi(connection)
     try:

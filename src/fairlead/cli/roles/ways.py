@@ -22,7 +22,7 @@ from fairlead.cli.roles import grants
 from fairlead.cli.roles.grants import Grant, distinct, of_kinds, of_watches
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Controller, Watch
+    from fairlead.core.model.flow import Controller, Watch
 
 LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
 """Paths of the scheduler's own port, which asks the API server who may read them."""
@@ -70,27 +70,27 @@ class Tasks:
 
 def reads_koordinator(scheduler: Controller) -> bool:
     """Whether a scheduler has a plugin that reads Koordinator's objects."""
-    from fairlead.model.kinds import KOORDINATOR
+    from fairlead.core.model.kinds import KOORDINATOR
 
     return any(watch.kind in KOORDINATOR for watch in scheduler.watches)
 
 
 def _kube_watches() -> Iterable[Watch]:
-    from fairlead.config.schedulers import default_scheduler
+    from fairlead.assembly.schedulers import default_scheduler
 
     return default_scheduler().watches
 
 
 def _volcano_watches() -> Iterable[Watch]:
-    from fairlead.config.kube import default_kube_config
-    from fairlead.config.schedulers import SchedulerAssembly
-    from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.assembly.schedulers import SchedulerAssembly
+    from fairlead.kube.config.kube import default_kube_config
+    from fairlead.volcano.config.setup import VolcanoSetup
 
     return SchedulerAssembly(default_kube_config(), volcano=VolcanoSetup(only=True)).scheduler().watches
 
 
 def _controller_watches() -> Iterable[Watch]:
-    from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+    from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 
     nothing = _Nothing()
     return [watch for one in housekeepers(nothing, names=VOLCANO_CONTROLLERS) for watch in one.watches]
@@ -124,8 +124,8 @@ def _controllers() -> Needs:
 
 
 def _koordinator() -> Needs:
-    from fairlead.config.loading import KUBE_PRESETS
-    from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.assembly.loading import KUBE_PRESETS
+    from fairlead.assembly.schedulers import SchedulerAssembly
 
     config = SchedulerAssembly().load(KUBE_PRESETS["koordinator"], file="koordinator")
     watches = SchedulerAssembly(config).scheduler().watches
@@ -133,15 +133,15 @@ def _koordinator() -> Needs:
 
 
 def _descheduler() -> Needs:
-    from fairlead.controllers.koordinator.descheduling.migration import MigrationSteps
+    from fairlead.koordinator.descheduling.migration import MigrationSteps
 
     return Tasks(moves=True, elects=True).needs(MigrationSteps.watches)
 
 
 def _reader() -> Needs:
-    from fairlead.api.store.snapshot import SAVED
-    from fairlead.sim.recorder import WATCHES
-    from fairlead.state.object_index import WATCHED
+    from fairlead.cluster.store.snapshot import SAVED
+    from fairlead.core.state.object_index import WATCHED
+    from fairlead.kube.replay.recorder import WATCHES
 
     read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_watches(WATCHES)
     return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT)
@@ -172,7 +172,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def _owners() -> tuple[Grant, ...]:
-    from fairlead.model.owner_sizes import OWNERS
+    from fairlead.core.model.owner_sizes import OWNERS
 
     return tuple(Grant(group, f"{kind.lower()}s", verb) for group, kind in OWNERS for verb in ("list", "watch"))
 

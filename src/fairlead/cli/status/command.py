@@ -17,7 +17,7 @@ import click
 from fairlead.errors import ApiError, FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client.credentials import Connection
+    from fairlead.client.credentials import Connection
 
 UNWELL = 3
 LAGS = 75.0
@@ -49,8 +49,8 @@ def status_command(server: str | None, token_file: Path | None, output: str) -> 
 
 
 async def _ask(connection: Connection) -> dict[str, Any]:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.server.ops_server import STATUS_PATH
+    from fairlead.client.client import KubeApi
+    from fairlead.cluster.server.ops_server import STATUS_PATH
 
     api = KubeApi(connection, attempts=1)
     try:

@@ -23,9 +23,9 @@ from fairlead.cli.explain.commands import OPS_PORT, _connections
 from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, Unreachable
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import Connection
-    from fairlead.model.flow import Doc
+    from fairlead.client.client import KubeApi
+    from fairlead.client.credentials import Connection
+    from fairlead.core.model.flow import Doc
 
 WAITS = 3
 
@@ -92,8 +92,8 @@ def _ask_snapshot(whom: Whom, snapshot: Path, question: Doc, documents: Sequence
 
 
 async def _ask(whom: Whom, question: Doc, documents: Sequence[Doc]) -> Doc:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.server.asking import QUESTIONS_PATH
+    from fairlead.client.client import KubeApi
+    from fairlead.cluster.server.asking import QUESTIONS_PATH
 
     connections, _ = _connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
     troubles: list[str] = []
@@ -117,14 +117,14 @@ async def _cluster(whom: Whom, connection: Connection) -> Connection:
     """Where the API is that the objects would be applied to."""
     if whom.server is None:
         return connection
-    from fairlead.api.client.credentials import connect
+    from fairlead.client.credentials import connect
 
     return connect(None if whom.kubeconfig is None else str(whom.kubeconfig), whom.context)
 
 
 async def _expanded(connection: Connection, documents: Sequence[Doc]) -> list[Doc]:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.sim.expansion import expand
+    from fairlead.assembly.expansion import expand
+    from fairlead.client.client import KubeApi
 
     api = KubeApi(connection, attempts=2)
     try:
@@ -136,8 +136,8 @@ async def _expanded(connection: Connection, documents: Sequence[Doc]) -> list[Do
 
 async def context_of_cluster(api: KubeApi, documents: Sequence[Doc]) -> list[Doc]:
     """What admission and controllers read of a cluster for these objects."""
-    from fairlead.api.port import Query
-    from fairlead.sim.expansion import needed
+    from fairlead.assembly.expansion import needed
+    from fairlead.client.port import Query
 
     found: list[Doc] = []
     for kind in needed(documents):

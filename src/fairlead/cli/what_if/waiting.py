@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.port import Query
 from fairlead.cli.cluster_access import ask_cluster
 from fairlead.cli.what_if.asking import Whom, context_of_cluster, put_question
+from fairlead.client.port import Query
+from fairlead.core.model import kinds
+from fairlead.core.model.pod import VOLCANO_GROUP_ANNOTATION, VOLCANO_GROUP_API, compile_pod
+from fairlead.core.model.shape import Shapes
 from fairlead.errors import ApiError
-from fairlead.model import kinds
-from fairlead.model.koordinator.gangs import gang_name
-from fairlead.model.pod import VOLCANO_GROUP_ANNOTATION, VOLCANO_GROUP_API, compile_pod
-from fairlead.model.shape import Shapes
+from fairlead.koordinator.records.gangs import gang_name
 
 if TYPE_CHECKING:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.client.client import KubeApi
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 _KOORDINATOR = kinds.KOORD_POD_GROUP.group
 
@@ -124,7 +124,7 @@ async def _claims(api: KubeApi, pod: Doc) -> list[Doc]:
 
 async def _pods_to_come(api: KubeApi, group: Doc) -> list[Doc]:
     """The pods that a Volcano Job will make for its group."""
-    from fairlead.sim.expansion import expand
+    from fairlead.assembly.expansion import expand
 
     metadata = group["metadata"]
     owner = next((one for one in metadata.get("ownerReferences") or () if one["kind"] == "Job"), None)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.statement import Statement
 from fairlead.lab.omega.setup import GIB, MILLI, CellSpec
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster
-from fairlead.state.optimistic import TableView
-from fairlead.state.statement import Statement
+from fairlead.lab.omega.transactions import TableView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from fairlead.state.table import ClaimAmounts
+    from fairlead.core.state.table import ClaimAmounts
 
 RESOURCES = ("cpu", "memory")
 

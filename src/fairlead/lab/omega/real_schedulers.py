@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairlead.engine.cycle.attempt import Committed, attempt, undo
-from fairlead.engine.cycle.placement import Search
-from fairlead.engine.optimistic import PodClaim, PodTransaction
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
+from fairlead.core.engine.cycle.attempt import Committed, attempt, undo
+from fairlead.core.engine.cycle.placement import Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.lab.omega.pod_transactions import PodClaim, PodTransaction
 from fairlead.lab.omega.simulation import JobRun, OneJobAtATime, Simulation
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster
-from fairlead.state.optimistic import CommitMode, OptimisticCommit
+from fairlead.lab.omega.transactions import CommitMode, OptimisticCommit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.framework.profile import Profile
+    from fairlead.core.framework.profile import Profile
+    from fairlead.core.model.pod import Pod
     from fairlead.lab.omega.setup import ExperimentSpec, JobSpec
-    from fairlead.model.pod import Pod
 
 PodMaker: TypeAlias = "Callable[[JobSpec, int], dict[str, Any]]"
 """The document of a task's pod: the job, and a number that no other pod of the run has."""

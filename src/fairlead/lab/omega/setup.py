@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.errors import FairleadError
-from fairlead.state.optimistic import CommitMode, ConflictRule, OptimisticCommit
+from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 
 MILLI = 1000
 GIB = 1 << 30

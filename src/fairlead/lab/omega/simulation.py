@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fairlead.lab.omega.setup import ExperimentSpec, JobSpec
     from fairlead.lab.omega.streams import Stream
-    from fairlead.state.optimistic import TableView
+    from fairlead.lab.omega.transactions import TableView
 
 RETRY_AFTER = 1.0
 GIVE_UP_WITHOUT_ANY = 100

@@ -16,22 +16,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model.quantity import parse_quantity
 from fairlead.errors import ConfigError
 from fairlead.lab.omega.metrics import Metrics, measure
 from fairlead.lab.omega.real_schedulers import ProfileExperiment
 from fairlead.lab.omega.setup import GIB, MILLI, CellSpec, ExperimentSpec, JobSpec, ThinkTime
+from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 from fairlead.lab.scenario.documents import JOB_LABEL, objects_of
 from fairlead.lab.scenario.fleet import nodes_of
 from fairlead.lab.scenario.jobs import LabJob, jobs_of
 from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
-from fairlead.model.quantity import parse_quantity
-from fairlead.state.optimistic import CommitMode, ConflictRule, OptimisticCommit
 
 if TYPE_CHECKING:
-    from fairlead.framework.profile import Profile
+    from fairlead.core.framework.profile import Profile
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.state.cluster import Cluster
     from fairlead.lab.scenario.records import LabScenario, LoadSpec, PolicySpec
-    from fairlead.model.flow import Doc
-    from fairlead.state.cluster import Cluster
 
 ONE_SECOND = ThinkTime(1.0, 0.0)
 INCREMENTAL_BY_FIT = OptimisticCommit(ConflictRule.RESOURCE_FIT, CommitMode.INCREMENTAL)

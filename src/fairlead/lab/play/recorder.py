@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.model.quantity import parse_quantity
+from fairlead.gpu_share.gpu_shares import COUNT, gpu_request
 from fairlead.lab.scenario.documents import job_of
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.quantity import parse_quantity
-from fairlead.state.gpu_shares import COUNT, gpu_request
 
 if TYPE_CHECKING:
-    from fairlead.api.store.store import Store
+    from fairlead.cluster.store.store import Store
     from fairlead.lab.results.writing import RowSink
     from fairlead.lab.scenario.jobs import LabJob
 

@@ -19,7 +19,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fairlead.controllers.nodes.simulated_nodes import FAIL
+from fairlead.cluster.kubelets.simulated_nodes import FAIL
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, PatchType, Verb, Write
 from fairlead.errors import ConfigError, NotFound
 from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
 from fairlead.lab.play.sampler import RunSampler
@@ -37,8 +39,6 @@ from fairlead.lab.scenario.fleet import (
 from fairlead.lab.scenario.jobs import LabJob, jobs_of
 from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
 from fairlead.lab.scenario.queues import each_queue
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.runtime.virtual import Latencies, Latency
 from fairlead.testing.harness import START, Harness
 

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from fairlead.core.model.quantity import parse_quantity
+from fairlead.gpu_share.fragmentation import FragmentationMeasure
+from fairlead.gpu_share.gpu_shares import WHOLE, gpu_shares_of
 from fairlead.lab.play.recorder import MEASURED, RunRecorder
 from fairlead.lab.scenario.gpu_policies import typical_of
-from fairlead.model.quantity import parse_quantity
-from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure
-from fairlead.state.gpu_shares import WHOLE, gpu_shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.engine.scheduler import Scheduler
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.state.cluster import Cluster
     from fairlead.lab.results.writing import RowSink
     from fairlead.lab.scenario.jobs import LabJob
     from fairlead.lab.scenario.records import FitSpec, MeasureSpec
-    from fairlead.state.cluster import Cluster
 
 Ask = Callable[["Callable[[Scheduler], None]"], object]
 GPU = "gpu"

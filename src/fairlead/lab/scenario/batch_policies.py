@@ -4,7 +4,7 @@ Each is a function of the jobs of a run, whose run times are the estimates. `sho
 the queue, in the place of PrioritySort. `first_come` lets nobody overtake the first waiting job. `easy` lets a job
 overtake it that ends before its reservation, or takes only what is spare then.
 
-Preemptive policies are in `lab/queues`, on a pool of GPUs: there a stopped job goes on where it was, pods cannot.
+Preemptive policies are in `papers/queues`, on a pool of GPUs: there a stopped job goes on where it was, pods cannot.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Interest, Plugin
+from fairlead.core.framework.plugin import Interest, Plugin
+from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
+from fairlead.core.model.quantity import parse_quantity
+from fairlead.core.model.reasons import Status, unschedulable
 from fairlead.lab.scenario.documents import JOB_LABEL
-from fairlead.model.events import ASSIGNED_POD, ActionType, ClusterEvent
-from fairlead.model.quantity import parse_quantity
-from fairlead.model.reasons import Status, unschedulable
 
 if TYPE_CHECKING:
-    from fairlead.framework.cycle import Cycle
+    from fairlead.core.framework.cycle import Cycle
+    from fairlead.core.model.pod import Pod
+    from fairlead.core.state.cluster import Cluster
     from fairlead.lab.scenario.jobs import LabJob
-    from fairlead.model.pod import Pod
-    from fairlead.state.cluster import Cluster
 
 NEVER = float("inf")
 

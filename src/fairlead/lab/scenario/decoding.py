@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from fairlead.config.problems import CheckStage, ConfigProblems, suggestion
 from fairlead.config.problems import Path as FieldPath
+from fairlead.core.model.durations import parse_duration
 from fairlead.lab.scenario.records import Distribution
-from fairlead.model.durations import parse_duration
 
 LAWS = {"exponential": 1, "uniform": 2, "lognormal": 2, "pareto": 2, "choice": 0, "constant": 1}
 """How many values each law has; 0 for any number but none."""

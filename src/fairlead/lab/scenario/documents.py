@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.store.objects import private_copy
-from fairlead.api.store.schema import decode
-from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME, START_DELAY
-from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION
+from fairlead.cluster.kubelets.pod_script import EXIT_CODE, RUN_TIME, START_DELAY
+from fairlead.cluster.store.objects import private_copy
+from fairlead.cluster.store.schema import decode
+from fairlead.core.model import kinds
+from fairlead.core.model.quantity import parse_quantity
 from fairlead.lab.scenario.fleet import priority_name
-from fairlead.model import kinds
-from fairlead.model.quantity import parse_quantity
+from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION
 
 if TYPE_CHECKING:
+    from fairlead.core.model.flow import Doc
     from fairlead.lab.scenario.jobs import LabJob
-    from fairlead.model.flow import Doc
 
 JOB_LABEL = "fairlead.io/lab-job"
 NAMESPACE = "default"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.nodes.simulated_nodes import simulated_node
-from fairlead.model import kinds
+from fairlead.cluster.kubelets.simulated_nodes import simulated_node
+from fairlead.core.model import kinds
 
 if TYPE_CHECKING:
+    from fairlead.core.model.flow import Doc
     from fairlead.lab.scenario.jobs import LabJob
     from fairlead.lab.scenario.records import ClusterSpec, QueueSpec, ShapeSpec
-    from fairlead.model.flow import Doc
 
 RACK = "fairlead.io/rack"
 DEVICE_DRIVER = "gpu.example.com"

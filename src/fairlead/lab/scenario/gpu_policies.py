@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.model.quantity import parse_quantity
-from fairlead.plugins.gpu_share.fgd import FgdScore
-from fairlead.plugins.gpu_share.fragmentation import TypicalPod, typical_pods
-from fairlead.plugins.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
-from fairlead.plugins.gpu_share.scarcity import ScarcityScore
-from fairlead.plugins.gpu_share.share import GpuShare, any_fitting
-from fairlead.state.gpu_shares import gpu_request
+from fairlead.core.model.quantity import parse_quantity
+from fairlead.gpu_share.fgd import FgdScore
+from fairlead.gpu_share.fragmentation import TypicalPod, typical_pods
+from fairlead.gpu_share.gpu_shares import gpu_request
+from fairlead.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
+from fairlead.gpu_share.scarcity import ScarcityScore
+from fairlead.gpu_share.share import GpuShare, any_fitting
 
 if TYPE_CHECKING:
-    from fairlead.framework.plugin import Plugin
+    from fairlead.core.framework.plugin import Plugin
     from fairlead.lab.scenario.jobs import LabJob
 
 

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlead.config.gates import OWN_GATES
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.engine.options import Options
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.options import Options
+from fairlead.core.framework.plugin import Plugin
 from fairlead.errors import ConfigError
-from fairlead.framework.plugin import Plugin
+from fairlead.kube.config.gates import OWN_GATES
 from fairlead.testing.scheduler_choice import kube_config
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.setup import VolcanoSetup
 
 if TYPE_CHECKING:
     from fairlead.lab.scenario.jobs import LabJob
@@ -48,7 +48,7 @@ def assembly_of(policy: PolicySpec, jobs: Sequence[LabJob], *, seed: int, base: 
 
 
 def _volcano(policy: PolicySpec, base: Path) -> VolcanoSetup | None:
-    from fairlead.config.volcano_presets import PRESETS
+    from fairlead.volcano.config.presets import PRESETS
 
     if not policy.volcano:
         return None

@@ -1,7 +1,7 @@
 """Traces: nodes and jobs from CSV files, packed with gzip or not.
 
 `openb` is the form of Alibaba's 2023 GPU trace; its GPUs become the annotations and resources of open-gpu-share, which
-the plugins in `plugins/gpu_share` read. `csv` is any table with a line of headings; the other forms
+the plugins in `gpu_share` read. `csv` is any table with a line of headings; the other forms
 are lists of papers (`paper_traces.py`). Every complaint names the file and the line; a file that breaks off is refused
 as a whole.
 """
@@ -18,18 +18,18 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.nodes.simulated_nodes import simulated_node
+from fairlead.cluster.kubelets.simulated_nodes import simulated_node
+from fairlead.core.model.durations import parse_duration
+from fairlead.core.model.quantity import parse_quantity
 from fairlead.errors import ConfigError
+from fairlead.gpu_share.gpu_shares import COUNT, MILLI, MODEL, WHOLE
 from fairlead.lab.scenario.drawing import draw
 from fairlead.lab.scenario.jobs import LabJob
 from fairlead.lab.scenario.paper_traces import OMEGA_CELL, PAPER_JOBS, room_of_machine
-from fairlead.model.durations import parse_duration
-from fairlead.model.quantity import parse_quantity
-from fairlead.state.gpu_shares import COUNT, MILLI, MODEL, WHOLE
 
 if TYPE_CHECKING:
+    from fairlead.core.model.flow import Doc
     from fairlead.lab.scenario.records import JobTraceSpec, NodeTraceSpec
-    from fairlead.model.flow import Doc
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "creation_time", "deletion_time")

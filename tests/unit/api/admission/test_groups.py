@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store.store import Store
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import Registry
 from fairlead.errors import ApiError
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import Registry
 from tests.unit.api.admission.test_recorded_answers import FINALIZERS, clean
 
 DATA = Path(__file__).parents[1] / "data"

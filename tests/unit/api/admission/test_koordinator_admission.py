@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.kinds import Kind
 from fairlead.testing.builders import namespace, pod
 from fairlead.testing.harness import Harness
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import namespace, node, pod
 from fairlead.testing.harness import Harness
 

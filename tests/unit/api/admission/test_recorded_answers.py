@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.admission import Admission
-from fairlead.api.store.schema import decode, strict_error
+from fairlead.cluster.admission import Admission
+from fairlead.cluster.store.schema import decode, strict_error
+from fairlead.core.model.kinds import PRIORITY_CLASS, Kind, Registry
 from fairlead.errors import ApiError
-from fairlead.model.kinds import PRIORITY_CLASS, Kind, Registry
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/recorded.json").read_text())
 REGISTRY = Registry()

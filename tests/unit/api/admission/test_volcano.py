@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError, BadRequest
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import Builder, namespace, pod, podgroup, queue
 from fairlead.testing.harness import Harness
 

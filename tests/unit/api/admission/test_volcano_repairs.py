@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.admission.volcano_denial import Denied
-from fairlead.api.store.store import Store
+from fairlead.cluster.admission.webhook_denial import Denied
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds as k
+from fairlead.core.model.flow import Doc, PatchType, Verb, Write
 from fairlead.errors import Invalid
-from fairlead.model import kinds as k
-from fairlead.model.flow import Doc, PatchType, Verb, Write
-from fairlead.model.quirks import FIXED, ORIGINAL, Quirks
+from fairlead.volcano.records.quirks import FIXED, ORIGINAL, Quirks
 
 
 def store(quirks: Quirks = FIXED) -> Store:

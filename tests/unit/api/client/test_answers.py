@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.client.answers import Answer, AnswerReader, BadAnswer
+from fairlead.client.answers import Answer, AnswerReader, BadAnswer
 
 PLAIN = b"HTTP/1.1 201 Created\r\nDate: today\r\nContent-Length: 7\r\n\r\n{'a':1}"
 CHUNKED = (

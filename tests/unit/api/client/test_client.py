@@ -12,13 +12,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fairlead.api.client.client import KubeApi, Timeouts, page_of
-from fairlead.api.client.credentials import Connection
-from fairlead.api.client.retry import RetryDelays
-from fairlead.api.port import Query
+from fairlead.client.client import KubeApi, Timeouts, page_of
+from fairlead.client.credentials import Connection
+from fairlead.client.port import Query
+from fairlead.client.retry import RetryDelays
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import DEPLOYMENT, NODE, POD
 from fairlead.errors import BadRequest, Conflict, Gone, Invalid, NotSent, TooManyRequests, Unreachable
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import DEPLOYMENT, NODE, POD
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 AT_ONCE = RetryDelays(first=0.0, most=0.0)

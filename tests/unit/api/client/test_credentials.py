@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from fairlead.api.client.credentials import connect, load_in_cluster, load_kubeconfig
+from fairlead.client.credentials import connect, load_in_cluster, load_kubeconfig
 from fairlead.errors import ConfigError
 
 

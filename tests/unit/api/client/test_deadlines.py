@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fairlead.api.client.deadlines import Deadlines
+from fairlead.client.deadlines import Deadlines
 from tests.faults.virtual_loop import now, run_virtually
 
 

@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fairlead.api.client import exchanges
-from fairlead.api.client.client import KubeApi, Timeouts
-from fairlead.api.client.credentials import Connection
-from fairlead.api.client.retry import RetryDelays
-from fairlead.api.server.pki import Credentials
+from fairlead.client import exchanges
+from fairlead.client.client import KubeApi, Timeouts
+from fairlead.client.credentials import Connection
+from fairlead.client.retry import RetryDelays
+from fairlead.cluster.server.pki import Credentials
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import POD
 from fairlead.errors import ApiError, InternalError, TooManyRequests, Unreachable
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import POD
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 Serve = Callable[["Peer", bytes], Awaitable[None]]

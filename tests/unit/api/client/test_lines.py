@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.client.lines import Lines, LineTooLong
+from fairlead.client.lines import Lines, LineTooLong
 
 
 @given(st.lists(st.binary().map(lambda b: b.replace(b"\n", b"")), max_size=8), st.data())

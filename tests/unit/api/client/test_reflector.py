@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.client.mirror import Mirror
-from fairlead.api.client.reflector import Recorded, Reflector
-from fairlead.api.port import Page, Query, WatchEvent
+from fairlead.client.mirror import Mirror
+from fairlead.client.port import Page, Query, WatchEvent
+from fairlead.client.reflector import Recorded, Reflector
+from fairlead.core.model.flow import Change, Doc, Happened, Watch
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
-from fairlead.model.flow import Change, Doc, Happened, Watch
-from fairlead.model.kinds import NODE, POD
 
 
 def doc(name: str, version: int, *, uid: str = "", namespace: str = "n") -> Doc:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.client.retry import RetryDelays, Throttle
+from fairlead.client.retry import RetryDelays, Throttle
 
 
 @given(st.integers(1, 10_000), st.integers())

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.custom.definitions import version_priority
-from fairlead.api.custom.expressions import BadExpression, compiled, escaped
-from fairlead.api.store.journal import Journal
-from fairlead.api.store.store import Store
+from fairlead.cluster.custom.definitions import version_priority
+from fairlead.cluster.custom.expressions import BadExpression, compiled, escaped
+from fairlead.cluster.store.journal import Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, VC_QUEUE, Kind
 from fairlead.errors import Conflict, Invalid, NotFound, StorageFull
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, VC_QUEUE, Kind
 
 Doc = dict[str, Any]
 NAME = "things.example.com"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
-from fairlead.api.store.store import Store, StoreApi
-from fairlead.config.presets import first_profile
-from fairlead.engine.scheduler import Scheduler
-from fairlead.model.flow import Change, Doc, Reply, Verb, Watch, Write
-from fairlead.model.kinds import CONFIG_MAP, NODE, POD
+from fairlead.assembly.presets import first_profile
+from fairlead.client.extender import ExtenderSpec, HttpExtender
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.engine.scheduler import Scheduler
+from fairlead.core.model.flow import Change, Doc, Reply, Verb, Watch, Write
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod

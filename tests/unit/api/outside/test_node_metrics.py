@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fairlead.api.outside.node_metrics import node_metrics
+from fairlead.client.node_metrics import node_metrics
+from fairlead.core.model.usage import NodeUsage, UsageBoard
 from fairlead.errors import ConfigError, NotFound, Unreachable
-from fairlead.model.usage import NodeUsage, UsageBoard
 from fairlead.runtime.usage import UsageCollector
 
 NOW = 1_800_000_000.0

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.server.descriptions import DESCRIPTIONS
-from fairlead.api.server.openapi import OpenApi, openapi_v2, openapi_v3, openapi_v3_index
-from fairlead.api.store.schema import schema_data
-from fairlead.model.kinds import Definition, Kind, Registry
+from fairlead.cluster.server.descriptions import DESCRIPTIONS
+from fairlead.cluster.server.openapi import OpenApi, openapi_v2, openapi_v3, openapi_v3_index
+from fairlead.cluster.store.schema import schema_data
+from fairlead.core.model.kinds import Definition, Kind, Registry
 
 REGISTRY = Registry()
 GROUP_VERSIONS = sorted({("apis/" if kind.group else "api/") + kind.api_version for kind in REGISTRY})

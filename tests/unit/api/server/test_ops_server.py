@@ -9,11 +9,11 @@ from typing import Any
 
 import aiohttp
 
-from fairlead.api.server.explaining import Explainer, explanation_path
-from fairlead.api.server.ops_server import OpsServer, Vitals
-from fairlead.api.server.port_guard import OneToken
-from fairlead.model.explanation import Explanation
-from fairlead.model.flow import Doc
+from fairlead.cluster.server.explaining import Explainer, explanation_path
+from fairlead.cluster.server.ops_server import OpsServer, Vitals
+from fairlead.cluster.server.port_guard import OneToken
+from fairlead.core.model.explanation import Explanation
+from fairlead.core.model.flow import Doc
 
 
 class Asked:

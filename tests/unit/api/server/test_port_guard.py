@@ -6,10 +6,10 @@ from concurrent.futures import Future
 
 import pytest
 
-from fairlead.api.server.asking import answer_to
-from fairlead.api.server.port_guard import TOKEN_REVIEW, Reviews
+from fairlead.cluster.server.asking import answer_to
+from fairlead.cluster.server.port_guard import TOKEN_REVIEW, Reviews
+from fairlead.core.model.flow import Doc, Write
 from fairlead.errors import ApiError, Forbidden, InternalError, Unauthorized, Unreachable
-from fairlead.model.flow import Doc, Write
 
 USERS = {"good": {"username": "prometheus", "groups": ["monitoring"]}, "other": {"username": "eve"}}
 

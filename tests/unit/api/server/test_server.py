@@ -19,12 +19,12 @@ import orjson
 import pytest
 import yaml
 
-from fairlead.api.server.pki import Credentials, write_private
-from fairlead.api.server.server import Server
-from fairlead.api.store.store import Store
-from fairlead.model.attendance import Attendance
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, POD
+from fairlead.cluster.server.pki import Credentials, write_private
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.attendance import Attendance
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP, POD
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PODS, MAPS = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/configmaps"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.server import reviews
-from fairlead.api.server.tokens import ADMIN, Tokens
+from fairlead.cluster.server import reviews
+from fairlead.cluster.server.tokens import ADMIN, Tokens
 from fairlead.errors import Invalid
 
 ACCOUNT = {"metadata": {"name": "robot", "namespace": "team", "uid": "u"}}

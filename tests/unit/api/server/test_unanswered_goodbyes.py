@@ -15,12 +15,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from fairlead.api.client.client import KubeApi
-from fairlead.api.client.credentials import Connection
-from fairlead.api.server.pki import Credentials
-from fairlead.api.server.server import Server
-from fairlead.api.store.store import Store
-from fairlead.model.kinds import POD
+from fairlead.client.client import KubeApi
+from fairlead.client.credentials import Connection
+from fairlead.cluster.server.pki import Credentials
+from fairlead.cluster.server.server import Server
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.kinds import POD
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.store.journal import Journal
+from fairlead.cluster.store.journal import Journal
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import Conflict
-from fairlead.model.kinds import NODE, POD
 from tests.unit.api.store.test_store import StoreScenario
 
 

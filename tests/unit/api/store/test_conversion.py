@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.store.conversion import convert
-from fairlead.model.kinds import EVENT, EVENT_V1, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA
+from fairlead.cluster.store.conversion import convert
+from fairlead.core.model.kinds import EVENT, EVENT_V1, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA
 
 EVENTS = st.fixed_dictionaries(
     {"metadata": st.just({"name": "e"}), "involvedObject": st.just({"kind": "Pod", "name": "p"})},

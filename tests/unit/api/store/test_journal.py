@@ -9,12 +9,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fairlead.api.port import Query
-from fairlead.api.store.journal import DATABASE, VERSIONS_AHEAD, Journal
-from fairlead.api.store.store import Store
+from fairlead.client.port import Query
+from fairlead.cluster.store.journal import DATABASE, VERSIONS_AHEAD, Journal
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, POD_GROUP, POD_GROUP_BETA
 from fairlead.errors import Gone, JournalError, StorageFull
-from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, POD_GROUP, POD_GROUP_BETA
 
 
 def opened(directory: Path, **options: bool) -> Store:

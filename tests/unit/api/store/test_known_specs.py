@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.store.known_specs import KnownSpecs, decode_copy
+from fairlead.cluster.store.known_specs import KnownSpecs, decode_copy
+from fairlead.core.model.kinds import POD
 from fairlead.errors import ApiError
-from fairlead.model.kinds import POD
 
 _SPECS: list[Any] = [
     {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1000m"}}}], "nodeName": ""},

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.server.discovery import discovery_document
-from fairlead.api.store.schema import struct_of
-from fairlead.api.tables import render_table
+from fairlead.cluster.server.discovery import discovery_document
+from fairlead.cluster.store.schema import struct_of
+from fairlead.cluster.tables import render_table
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.kinds import Kind
 from fairlead.errors import Invalid
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.kinds import Kind
 from fairlead.testing.harness import Harness
 
 QUOTA_SPEC: Doc = {"min": {"cpu": 4}, "max": {"cpu": "8", "memory": "16Gi"}}

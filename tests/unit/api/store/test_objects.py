@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fairlead.api.store.objects import DecodedCache, Record, encode
+from fairlead.cluster.store.objects import DecodedCache, Record, encode
 
 
 def _record(number: int) -> Record:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.admission.chain import default
-from fairlead.api.store.patch import apply_patch, merge_patch, status_part, with_status_set, with_the_rest
-from fairlead.api.store.schema import decode
+from fairlead.cluster.admission.chain import default
+from fairlead.cluster.store.patch import apply_patch, merge_patch, status_part, with_status_set, with_the_rest
+from fairlead.cluster.store.schema import decode
+from fairlead.core.model.flow import PatchType, Verb, Write
+from fairlead.core.model.kinds import DEPLOYMENT, POD, VC_POD_GROUP, VC_QUEUE
 from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
-from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.kinds import DEPLOYMENT, POD, VC_POD_GROUP, VC_QUEUE
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/patches.json").read_text())
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.store.quantities import amount, canonical
-from fairlead.api.store.schema import check_types, decode, is_custom, strict_error
+from fairlead.cluster.store.quantities import amount, canonical
+from fairlead.cluster.store.schema import check_types, decode, is_custom, strict_error
+from fairlead.core.model.kinds import BUILT_IN, DEPLOYMENT, LEASE, NODE, POD, SECRET, VC_JOB, VC_QUEUE, Kind
 from fairlead.errors import ApiError, BadRequest, Invalid
-from fairlead.model.kinds import BUILT_IN, DEPLOYMENT, LEASE, NODE, POD, SECRET, VC_JOB, VC_QUEUE, Kind
 
 
 def pod(**spec: Any) -> dict[str, Any]:

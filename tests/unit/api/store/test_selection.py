@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.port import Query
-from fairlead.api.store.objects import Record, encode
-from fairlead.api.store.selection import Selection, parse_field_selector
-from fairlead.model.kinds import EVENT, JOB, NODE, POD, Kind
+from fairlead.client.port import Query
+from fairlead.cluster.store.objects import Record, encode
+from fairlead.cluster.store.selection import Selection, parse_field_selector
+from fairlead.core.model.kinds import EVENT, JOB, NODE, POD, Kind
 
 _POD = {"apiVersion": "v1", "kind": "Pod"}
 _RUNNING = {**_POD, "spec": {"nodeName": "node-1"}, "status": {"phase": "Running", "podIP": "10.0.0.1"}}

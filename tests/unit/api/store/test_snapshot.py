@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.store.snapshot import RedactionOptions, collect, read_snapshot, write_snapshot
-from fairlead.api.store.snapshot_redaction import redacted
-from fairlead.api.store.storeapi import StoreApi
+from fairlead.cluster.store.snapshot import RedactionOptions, collect, read_snapshot, write_snapshot
+from fairlead.cluster.store.snapshot_redaction import redacted
+from fairlead.cluster.store.storeapi import StoreApi
+from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD, POD_GROUP, POD_GROUP_BETA, SECRET
 from fairlead.errors import ScenarioError
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD, POD_GROUP, POD_GROUP_BETA, SECRET
 from fairlead.testing.builders import deployment, pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import claim, storage_class

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.port import Query
-from fairlead.api.store.objects import new_uid
-from fairlead.api.store.retention import RetentionLimits
-from fairlead.api.store.store import Store
-from fairlead.errors import ApiError, BadRequest, Conflict, Forbidden, Gone, Invalid, NotFound
-from fairlead.model.flow import Doc, PatchType, Verb, Watch, Write
-from fairlead.model.kinds import (
+from fairlead.client.port import Query
+from fairlead.cluster.store.objects import new_uid
+from fairlead.cluster.store.retention import RetentionLimits
+from fairlead.cluster.store.store import Store
+from fairlead.core.model.flow import Doc, PatchType, Verb, Watch, Write
+from fairlead.core.model.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
@@ -26,6 +25,7 @@ from fairlead.model.kinds import (
     PRIORITY_CLASS,
     Kind,
 )
+from fairlead.errors import ApiError, BadRequest, Conflict, Forbidden, Gone, Invalid, NotFound
 
 START = 1_700_000_000.0
 

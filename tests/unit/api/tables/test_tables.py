@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.tables import render_table
-from fairlead.api.tables.columns import human_duration
-from fairlead.model.kinds import BUILT_IN, CONFIG_MAP, POD, Kind
+from fairlead.cluster.tables import render_table
+from fairlead.cluster.tables.columns import human_duration
+from fairlead.core.model.kinds import BUILT_IN, CONFIG_MAP, POD, Kind
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/tables.json").read_text())
 KINDS = {f"{kind.api_version}/{kind.kind}": kind for kind in BUILT_IN}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.job.progress import bar, follow, summary
-from fairlead.cli.job.tables import listed, viewed
-from fairlead.cli.job.waiting import JobScene, reasons_of_waiting
-from fairlead.model.flow import Doc
+from fairlead.core.model.flow import Doc
+from fairlead.volcano.jobs.cli.progress import bar, follow, summary
+from fairlead.volcano.jobs.cli.tables import listed, viewed
+from fairlead.volcano.jobs.cli.waiting import JobScene, reasons_of_waiting
 
 OPEN: Doc = {"status": {"state": "Open"}}
 LET_IN: Doc = {"status": {"phase": "Inqueue"}}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.koordinator.node_agents import NodeAgents
-from fairlead.model.flow import Doc
-from fairlead.model.koordinator.colocation import normalised, strategy_of
-from fairlead.model.koordinator.overcommit import DEFAULT_STRATEGY, ColocationStrategy, NodeLoad, mid_resources
+from fairlead.core.model.flow import Doc
+from fairlead.koordinator.agents.node_agents import NodeAgents
+from fairlead.koordinator.records.colocation import normalised, strategy_of
+from fairlead.koordinator.records.overcommit import DEFAULT_STRATEGY, ColocationStrategy, NodeLoad, mid_resources
 from fairlead.testing.builders import namespace, node
 from fairlead.testing.harness import Harness
 

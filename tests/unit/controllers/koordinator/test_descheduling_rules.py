@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.koordinator.descheduling.anomaly import Detector, Detectors
-from fairlead.controllers.koordinator.descheduling.arbitration import arbitration_order
-from fairlead.controllers.koordinator.descheduling.evictable import Evictor, JobBook, Movable, new_job
-from fairlead.controllers.koordinator.descheduling.facts import ClusterFacts
-from fairlead.controllers.koordinator.descheduling.limits import ObjectLimiters, TokenBucket, most_of
-from fairlead.controllers.koordinator.descheduling.low_node_load import LowNodeLoad
-from fairlead.controllers.koordinator.descheduling.node_load import (
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.selectors import selector_from_document
+from fairlead.core.model.times import timestamp
+from fairlead.koordinator.descheduling.anomaly import Detector, Detectors
+from fairlead.koordinator.descheduling.arbitration import arbitration_order
+from fairlead.koordinator.descheduling.evictable import Evictor, JobBook, Movable, new_job
+from fairlead.koordinator.descheduling.facts import ClusterFacts
+from fairlead.koordinator.descheduling.limits import ObjectLimiters, TokenBucket, most_of
+from fairlead.koordinator.descheduling.low_node_load import LowNodeLoad
+from fairlead.koordinator.descheduling.node_load import (
     LoadClass,
     classify,
     filled,
@@ -20,9 +25,9 @@ from fairlead.controllers.koordinator.descheduling.node_load import (
     set_limits,
     weighted_use,
 )
-from fairlead.controllers.koordinator.descheduling.pod_order import cost, covering, in_order
-from fairlead.controllers.koordinator.descheduling.reserving import owners_of, reservation_for
-from fairlead.controllers.koordinator.descheduling.settings import (
+from fairlead.koordinator.descheduling.pod_order import cost, covering, in_order
+from fairlead.koordinator.descheduling.reserving import owners_of, reservation_for
+from fairlead.koordinator.descheduling.settings import (
     AnomalyCondition,
     DeschedulerSettings,
     LowNodeLoadSettings,
@@ -30,11 +35,6 @@ from fairlead.controllers.koordinator.descheduling.settings import (
     NamespaceChoice,
     NodePool,
 )
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.pod import Pod
-from fairlead.model.selectors import selector_from_document
-from fairlead.model.times import timestamp
 from tests.support.controllers import Documents
 
 GI, NOW = 1 << 30, 1_767_225_600.0
@@ -196,7 +196,7 @@ def test_what_a_nodes_use_makes_of_it(used: tuple[str, str], prod: str, pool: No
     milli = {"cpu": used[0], "memory": used[1]}
     world.metric("a", {"p": (prod, "0")})
     use = measure(world.facts, world.facts.nodes.values(), filled(pool).low, now=NOW, expiration=180)["a"]
-    from fairlead.model.documents import read_units
+    from fairlead.core.model.documents import read_units
 
     use.used |= read_units(milli, "use")
     set_limits({"a": use}, filled(pool), by_deviation=False)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.koordinator.node_agents import NodeAgents
-from fairlead.controllers.koordinator.node_topologies import node_topology
-from fairlead.model import kinds
-from fairlead.model.flow import Doc
-from fairlead.model.koordinator.cpu_topology import compile_node_topology, parse_cpus
-from fairlead.model.koordinator.node_metrics import compile_node_metric
-from fairlead.model.koordinator.overcommit import (
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc
+from fairlead.koordinator.agents.node_agents import NodeAgents
+from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.records.cpu_topology import compile_node_topology, parse_cpus
+from fairlead.koordinator.records.node_metrics import compile_node_metric
+from fairlead.koordinator.records.overcommit import (
     DEFAULT_STRATEGY,
     ColocationStrategy,
     NodeLoad,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.admission.volcano_denial import Denied
-from fairlead.controllers.koordinator.built_in_quotas import BuiltInQuotas
-from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.hashes import fnv64a
+from fairlead.cluster.admission.webhook_denial import Denied
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
+from fairlead.core.model.hashes import fnv64a
+from fairlead.koordinator.quotas.built_in import BuiltInQuotas
+from fairlead.koordinator.quotas.profiles import QuotaProfiles
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
 

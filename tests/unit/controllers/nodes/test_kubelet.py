@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.nodes.kubelet import Kubelet, PodScript
-from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated, simulated_node
+from fairlead.cluster.kubelets.kubelet import Kubelet, PodScript
+from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated, simulated_node
+from fairlead.core.model.flow import Doc, Reply, Verb, Write
+from fairlead.core.model.kinds import LEASE, NODE, POD, Kind
 from fairlead.errors import AlreadyExists, NotFound
-from fairlead.model.flow import Doc, Reply, Verb, Write
-from fairlead.model.kinds import LEASE, NODE, POD, Kind
 from fairlead.testing.builders import PodBuilder, node, pod
 from tests.support.controllers import Documents, patched, refused, said
 

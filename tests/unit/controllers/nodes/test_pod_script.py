@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fairlead.controllers.nodes.pod_script import RUN_TIME, PodScript, read_script
+from fairlead.cluster.kubelets.pod_script import RUN_TIME, PodScript, read_script
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.nodes.refused_pods import MOST, REPLACED, RefusedPods
-from fairlead.model.flow import Change, Doc, Happened, Verb, Write
-from fairlead.model.kinds import POD, Kind
+from fairlead.cluster.kubelets.refused_pods import MOST, REPLACED, RefusedPods
+from fairlead.core.model.flow import Change, Doc, Happened, Verb, Write
+from fairlead.core.model.kinds import POD, Kind
 
 
 class View:

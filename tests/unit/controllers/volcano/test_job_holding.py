@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.volcano.job_holding import HeldStatuses
-from fairlead.controllers.volcano.phases import JobState, PodCounts
-from fairlead.model.flow import Doc
+from fairlead.core.model.flow import Doc
+from fairlead.volcano.jobs.job_holding import HeldStatuses
+from fairlead.volcano.jobs.phases import JobState, PodCounts
 
 KEY = ("default", "job")
 NEW: Doc = {"metadata": {}, "spec": {}}

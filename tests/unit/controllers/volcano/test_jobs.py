@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.volcano.job_groups import group_name
-from fairlead.controllers.volcano.jobs import VolcanoJobs
+from fairlead.core.model.flow import Change, Doc, Reply, Verb, Write
+from fairlead.core.model.kinds import POD, VC_JOB, VC_POD_GROUP, VC_QUEUE
 from fairlead.errors import AlreadyExists
-from fairlead.model.flow import Change, Doc, Reply, Verb, Write
-from fairlead.model.kinds import POD, VC_JOB, VC_POD_GROUP, VC_QUEUE
+from fairlead.volcano.jobs.job_groups import group_name
+from fairlead.volcano.jobs.jobs import VolcanoJobs
 from tests.support.controllers import Documents, created, patched, refused, settle
 
 

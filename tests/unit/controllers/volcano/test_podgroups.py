@@ -7,15 +7,15 @@ import random
 import time
 from typing import Any
 
-from fairlead.api.store.store import Store, StoreApi
-from fairlead.controllers.housekeeping import housekeepers
-from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
+from fairlead.assembly.housekeeping import housekeepers
+from fairlead.cluster.store.store import Store, StoreApi
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import PodBuilder, deployment, namespace, node, pod, priority_class
 from fairlead.testing.harness import Harness
+from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
 
 
 def cluster() -> Harness:

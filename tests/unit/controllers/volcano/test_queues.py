@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.volcano.queues import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb, Write
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import podgroup, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.queues.controller import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
 
 
 def cluster() -> Harness:

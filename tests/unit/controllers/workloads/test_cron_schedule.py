@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.controllers.workloads.cron_schedule import ScheduleError, parse_schedule
+from fairlead.cluster.controllers.workloads.cron_schedule import ScheduleError, parse_schedule
 
 
 def at(text: str) -> float:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.controllers.pod_facts import PodFact, deletion_order, pod_fact
-from fairlead.controllers.workloads.job_progress import FinishedPods, indexes_of, indexes_text
+from fairlead.cluster.controllers.pod_facts import PodFact, deletion_order, pod_fact
+from fairlead.cluster.controllers.workloads.job_progress import FinishedPods, indexes_of, indexes_text
 from fairlead.testing.builders import pod
 
 

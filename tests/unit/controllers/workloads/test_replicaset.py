@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.workloads.replicaset import ReplicaSets, ReplicationControllers
+from fairlead.cluster.controllers.workloads.replicaset import ReplicaSets, ReplicationControllers
+from fairlead.core.model.flow import Reply, Verb, Write
+from fairlead.core.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER
 from fairlead.errors import Forbidden
-from fairlead.model.flow import Reply, Verb, Write
-from fairlead.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER
 from fairlead.testing.builders import pod, replica_set
 from tests.support.controllers import Documents, created, refused, said, settle
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.workloads.pod_templates import same_template, template_hash
-from fairlead.controllers.workloads.rollout import (
+from fairlead.cluster.controllers.workloads.pod_templates import same_template, template_hash
+from fairlead.cluster.controllers.workloads.rollout import (
     first_size,
     is_rescaled,
     limits,
@@ -15,7 +15,7 @@ from fairlead.controllers.workloads.rollout import (
     total,
     wished,
 )
-from fairlead.model.flow import Doc
+from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import deployment
 
 

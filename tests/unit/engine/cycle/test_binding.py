@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead.core.framework.plugin import Rescued, Wait
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Happened, Verb
+from fairlead.core.model.reasons import failed, unschedulable
+from fairlead.core.state.cluster import PodPlace
 from fairlead.errors import Conflict
-from fairlead.framework.plugin import Rescued, Wait
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Happened, Verb
-from fairlead.model.reasons import failed, unschedulable
-from fairlead.state.cluster import PodPlace
 from tests.support.documents import node, pod
 from tests.support.scheduling import T0, RescuingPlugin, SchedulerScenario, ScriptedPlugin, default_plugins
 

@@ -1,8 +1,8 @@
 """Equal events are one object with a count, except the one that is told of a pod once."""
 
-from fairlead.engine.cycle.events import EventRecorder
-from fairlead.model.flow import Verb, Write
-from fairlead.model.pod import Shapes, compile_pod
+from fairlead.core.engine.cycle.events import EventRecorder
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.pod import Shapes, compile_pod
 from tests.support.documents import pod
 
 

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.engine.cycle.attempt import Committed, Rescue, attempt
-from fairlead.engine.cycle.outcome import Failure
-from fairlead.engine.cycle.placement import Search
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.plugin import Plugin
-from fairlead.framework.profile import Profile, profile_of
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import PrioritySort
-from fairlead.plugins.preemption import DefaultPreemption
-from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from fairlead.core.engine.cycle.attempt import Committed, Rescue, attempt
+from fairlead.core.engine.cycle.outcome import Failure
+from fairlead.core.engine.cycle.placement import Search
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.plugin import Plugin
+from fairlead.core.framework.profile import Profile, profile_of
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.model.reasons import Reason, Reject
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.kube.nodes.basics import PrioritySort
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
+from fairlead.kube.preemption.plugin import DefaultPreemption
+from fairlead.kube.resources.plugin import NodeResourcesFit
 from tests.support.documents import node, pod
 from tests.support.preemption import NOW
 

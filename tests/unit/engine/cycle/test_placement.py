@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.cycle.choice import heap_preorder
-from fairlead.framework.profile import profile_of
-from fairlead.model.flow import Happened
-from fairlead.model.reasons import SKIP, failed, unresolvable, unschedulable
+from fairlead.core.engine.cycle.choice import heap_preorder
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model.flow import Happened
+from fairlead.core.model.reasons import SKIP, failed, unresolvable, unschedulable
 from tests.support.documents import deleting, node, pod
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, default_plugins
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.kube import default_kube_config
-from fairlead.model.flow import Doc
-from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import DecisionDifference, KubeReplay
+from fairlead.assembly.assemble import profiles_of
+from fairlead.core.model.flow import Doc
+from fairlead.kube.config.kube import default_kube_config
+from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.replay import DecisionDifference, KubeReplay
 from tests.support.documents import node, plain_pod
 
 PROFILES = profiles_of(default_kube_config())

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from fairlead.engine.cycle.binding import Binding, BindingStage
-from fairlead.engine.cycle.under_way import BindingsUnderWay
+from fairlead.core.engine.cycle.binding import Binding, BindingStage
+from fairlead.core.engine.cycle.under_way import BindingsUnderWay
 
 ALIVE = np.ones(4, dtype=np.bool_)
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from fairlead.cli.explain.commands import _show_group, _show_pod
-from fairlead.framework.profile import profile_of
+from fairlead.core.framework.profile import profile_of
 from fairlead.testing.builders import node, nodes, pod, priority_class, queue
 from fairlead.testing.harness import Harness
 from tests.support.documents import pod as pod_document

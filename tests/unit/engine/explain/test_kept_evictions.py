@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.config.schedulers import SchedulerAssembly
-from fairlead.engine.explain.eviction_ledger import CONFIG_MAP, EvictionLedger
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.core.engine.explain.eviction_ledger import CONFIG_MAP, EvictionLedger
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened, Reply, Verb, Write
+from fairlead.core.state.cluster import Cluster
 from fairlead.errors import AlreadyExists, Forbidden, NotFound
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened, Reply, Verb, Write
-from fairlead.state.cluster import Cluster
 from fairlead.testing import Harness, namespace, node, pod, priority_class
 
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.main import cli
-from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
 from fairlead.config.source import parse_source
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
 from fairlead.testing import Harness, job, node, pod, podgroup, queue
 from fairlead.testing.builders import Builder
 from tests.scenario.test_resource_claims import device_class, devices, gpus, template

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Wait
-from fairlead.framework.profile import profile_of
-from fairlead.model import kinds
-from fairlead.plugins.gang import GangScheduling
+from fairlead.core.framework.plugin import Wait
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model import kinds
+from fairlead.kube.gangs.plugin import GangScheduling
 from tests.support.documents import RACK, group, member, members, node, pod, racks
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, confirm, default_plugins, gang_scenario
 

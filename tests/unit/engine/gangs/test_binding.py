@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.engine.cycle.binding import BindingStage
+from fairlead.core.engine.cycle.binding import BindingStage
+from fairlead.core.framework.plugin import Wait
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model.flow import Happened, Reply, Verb
+from fairlead.core.state.cluster import PodPlace
 from fairlead.errors import Conflict
-from fairlead.framework.plugin import Wait
-from fairlead.framework.profile import profile_of
-from fairlead.model.flow import Happened, Reply, Verb
-from fairlead.plugins.gang import GangScheduling
-from fairlead.state.cluster import PodPlace
+from fairlead.kube.gangs.plugin import GangScheduling
 from tests.support.documents import deleting, group, member, members, node, pod
 from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, confirm, default_plugins, gang_scenario
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.flow import Doc, Happened
+from fairlead.core.model.flow import Doc, Happened
 from tests.support.documents import RACK, deleting, group, hyper_node, member, members, node, pod, racks
 from tests.support.scheduling import SchedulerScenario, confirm, gang_scenario
 

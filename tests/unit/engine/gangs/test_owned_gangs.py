@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.kinds import JOB
-from fairlead.model.owner_sizes import owner_kind
+from fairlead.core.model.flow import Change, Doc, Happened
+from fairlead.core.model.kinds import JOB
+from fairlead.core.model.owner_sizes import owner_kind
 from tests.support.documents import node, pod
 from tests.support.scheduling import SchedulerScenario, confirm, gang_scenario
 

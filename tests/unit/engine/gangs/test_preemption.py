@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.model import kinds
-from fairlead.model.flow import Doc, Verb
-from fairlead.plugins.gang import GangScheduling
-from fairlead.plugins.node_ports import NodePorts
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Doc, Verb
+from fairlead.kube.gangs.plugin import GangScheduling
+from fairlead.kube.nodes.ports import NodePorts
 from tests.support.documents import RACK, deleting, group, member, members, pod, racks
 from tests.support.scheduling import SchedulerScenario, gang_scenario
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.koordinator.node_topologies import node_topology
+from fairlead.koordinator.agents.node_topologies import node_topology
 from tests.support.documents import asking, node
 from tests.support.koordinator import GPU, SCHEDULING, KoordScenario, given_gpus, gpu_devices, koord_pod
 

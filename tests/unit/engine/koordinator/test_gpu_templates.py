@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.flow import Happened
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Happened
 from tests.support.documents import asking, node
 from tests.support.koordinator import SCHEDULING, KoordScenario, koord_pod
 

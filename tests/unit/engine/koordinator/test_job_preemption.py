@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.framework.plugin import Rescued
-from fairlead.model.reasons import unschedulable
-from fairlead.plugins.preemption import DefaultPreemption
+from fairlead.core.framework.plugin import Rescued
+from fairlead.core.model.reasons import unschedulable
+from fairlead.kube.preemption.plugin import DefaultPreemption
 from tests.support.documents import node
 from tests.support.koordinator import SCHEDULING, KoordScenario, koord_group, koord_pod
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.model.flow import Happened
+from fairlead.core.model.flow import Happened
 from tests.support.documents import asking, node
 from tests.support.koordinator import (
     GANG,

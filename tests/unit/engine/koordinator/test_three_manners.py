@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from fairlead.config.assemble import profiles_of
-from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.config.volcano_setup import VolcanoSetup
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.assembly.assemble import profiles_of
+from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.config.setup import VolcanoSetup
 from tests.support.documents import GROUP, asking, node, pod
 from tests.support.koordinator import (
     GPU,

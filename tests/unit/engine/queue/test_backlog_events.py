@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER, Hints
-from fairlead.framework.plugin import Hint, Plugin
-from fairlead.framework.profile import profile_of
-from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
+from fairlead.core.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER, Hints
+from fairlead.core.framework.plugin import Hint, Plugin
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from tests.support.waiting import NODE_ADD, PROFILE, T0, ByPriority, FilterPlugin, GatePlugin, QueueScenario, on, saying
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
-from fairlead.model.reasons import failed
+from fairlead.core.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
+from fairlead.core.model.reasons import failed
 from tests.support.waiting import NODE_ADD, PROFILE, T0, GatePlugin, QueueScenario, on
 
 GATES_GONE = ClusterEvent("UnschedulablePod", ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.plugin import Hint
-from fairlead.framework.profile import profile_of
-from fairlead.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from tests.support.waiting import NODE_ADD, POD_GONE, PROFILE, T0, ByPriority, FilterPlugin, QueueScenario, on, saying
 
 NODE_LABEL = ClusterEvent("Node", ActionType.UPDATE_NODE_LABEL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.backoff import PodBackoff
+from fairlead.core.engine.queue.backoff import PodBackoff
 from tests.support.waiting import NODE_ADD, T0, QueueScenario
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairlead.engine.queue.entry import Entry
-from fairlead.engine.queue.parked import Parked
-from fairlead.framework.plugin import Hint
-from fairlead.model.events import ActionType
-from fairlead.model.pod import Pod
+from fairlead.core.engine.queue.entry import Entry
+from fairlead.core.engine.queue.parked import Parked
+from fairlead.core.framework.plugin import Hint
+from fairlead.core.model.events import ActionType
+from fairlead.core.model.pod import Pod
 from tests.support.waiting import NODE_ADD, POD_GONE, T0, FilterPlugin, QueueScenario, on
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.backoff import PodBackoff
-from fairlead.engine.queue.entry import Entry
-from fairlead.model.flow import Happened
+from fairlead.core.engine.queue.backoff import PodBackoff
+from fairlead.core.engine.queue.entry import Entry
+from fairlead.core.model.flow import Happened
 from tests.support.documents import group, member, members, node, pod
 from tests.support.scheduling import SchedulerScenario, gang_scenario
 

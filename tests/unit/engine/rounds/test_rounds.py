@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.node_search import enough
-from fairlead.framework.profile import Rounds
-from fairlead.framework.round import Round
-from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
+from fairlead.core.framework.profile import Rounds
 from fairlead.testing.builders import pod, queue
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.node_search import enough
+from fairlead.volcano.rounds.round import Round
 from tests.support.documents import GROUP
 from tests.support.rounds import ROLE, cluster_of, gang, round_over, small_node, task
 

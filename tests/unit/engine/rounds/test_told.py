@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fairlead.engine.cycle.events import EventRecorder
-from fairlead.engine.rounds.action_table import run_actions
-from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.writes import RoundWriter
-from fairlead.framework.round import Round
-from fairlead.model import kinds
-from fairlead.model.flow import Write
-from fairlead.model.tasks import TaskStatus
+from fairlead.core.engine.cycle.events import EventRecorder
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Write
 from fairlead.testing.builders import Builder
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.action_table import run_actions
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.writes import RoundWriter
 from tests.support.rounds import cluster_of, gang, round_over, small_node, task
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.rounds.transaction import Transaction, allocate_now, unpipeline
-from fairlead.framework.round import Round
-from fairlead.model.tasks import TaskStatus
-from fairlead.state.cluster import PodPlace
+from fairlead.core.state.cluster import PodPlace
 from fairlead.testing.builders import pod
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.transaction import Transaction, allocate_now, unpipeline
 from tests.support.documents import GROUP
 from tests.support.rounds import cluster_of, gang, round_over, small_node, task
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from fairlead.engine.what_if.node_shapes import HOSTNAME
+from fairlead.core.engine.what_if.node_shapes import HOSTNAME
 from fairlead.errors import ConfigError
 from fairlead.testing import Harness, deployment, job, node, pod, podgroup, priority_class, stateful_set
 from fairlead.testing.asking import answer_of

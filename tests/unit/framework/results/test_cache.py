@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.evaluate import Evaluator
+from fairlead.core.framework.plugin import Plugin, Scope
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.framework.results import cache
+from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.model.pod import Pod
+from fairlead.core.model.reasons import Reason, Reject, Verdict
+from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.nodes import Nodes
+from fairlead.core.state.statement import Statement
 from fairlead.errors import FairleadError, PluginError
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.plugin import Plugin, Scope
-from fairlead.framework.profile import profile_of
-from fairlead.framework.results import cache
-from fairlead.framework.results.cached_plugin import CachedPlugin
-from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.pod import Pod
-from fairlead.model.reasons import Reason, Reject, Verdict
-from fairlead.plugins.normalise import to_hundred
-from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.plugins.taints import TaintToleration
-from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
-from fairlead.state.statement import Statement
+from fairlead.kube.nodes.taints import TaintToleration
+from fairlead.kube.resources.plugin import NodeResourcesFit
+from fairlead.kube.scoring import to_hundred
 from fairlead.testing.builders import node, pod
 
 NODES = 40

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.model import kinds
-from fairlead.model.reasons import SKIP
-from fairlead.plugins.dynamic_resources.plugin import DynamicResources
-from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from fairlead.plugins.node_basics import NodeUnschedulable
+from fairlead.core.model import kinds
+from fairlead.core.model.reasons import SKIP
+from fairlead.kube.claims.plugin import DynamicResources
+from fairlead.kube.nodes.basics import NodeUnschedulable
+from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
 from tests.support.documents import node, plain_pod, pod
 from tests.support.plugins import PluginScenario
 from tests.support.scheduling import SchedulerScenario

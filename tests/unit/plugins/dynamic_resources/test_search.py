@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.model import kinds
-from fairlead.model.device_claims import claim_spec
-from fairlead.model.flow import Change, Happened
-from fairlead.plugins.dynamic_resources.results import allocations
-from fairlead.plugins.dynamic_resources.search import AllocationFailed, DeviceSearch, Nothing, Solution, Wanted
-from fairlead.plugins.dynamic_resources.selecting import Selecting
-from fairlead.state.cluster import Cluster
-from fairlead.state.devices import devices_of
+from fairlead.core.model import kinds
+from fairlead.core.model.device_claims import claim_spec
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.kube.claims.devices import devices_of
+from fairlead.kube.claims.results import allocations
+from fairlead.kube.claims.search import AllocationFailed, DeviceSearch, Nothing, Solution, Wanted
+from fairlead.kube.claims.selecting import Selecting
 
 DRIVER = "gpu.example.com"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.binpack import BinPack
+from fairlead.volcano.plugins.binpack import BinPack
+from fairlead.volcano.rounds.arguments import Arguments
 from tests.support.rounds import RoundScenario, scores
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from fairlead.errors import ExtenderError
-from fairlead.framework.tiers import Vote
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.extender import VERBS, ExtenderRules, VolcanoExtender
+from fairlead.volcano.plugins.extender import VERBS, ExtenderRules, VolcanoExtender
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import Vote
 from tests.support.rounds import RoundScenario, refusals, scores, task
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.framework.tiers import GangEvictionContext
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.nodegroup import NodeGroup
+from fairlead.volcano.plugins.conformance import Conformance
+from fairlead.volcano.plugins.nodegroup import NodeGroup
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import GangEvictionContext
 from tests.support.rounds import RoundScenario, refusals, scores, task
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.tiers import Vote
-from fairlead.model import kinds
-from fairlead.model.usage import NodeUsage, UsageBoard
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.catalogue import NAMES, tier_plugin
-from fairlead.plugins.volcano.pdb import DisruptionBudgets
-from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
-from fairlead.plugins.volcano.resourcequota import ResourceQuotaPlugin
-from fairlead.plugins.volcano.usage import UsagePlugin
+from fairlead.core.model import kinds
+from fairlead.core.model.usage import NodeUsage, UsageBoard
+from fairlead.volcano.plugins.catalogue import NAMES, tier_plugin
+from fairlead.volcano.plugins.pdb import DisruptionBudgets
+from fairlead.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
+from fairlead.volcano.plugins.resourcequota import ResourceQuotaPlugin
+from fairlead.volcano.plugins.usage import UsagePlugin
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import Vote
 from tests.support.rounds import NOW, RoundScenario, refusals, scores, task
 
 # ---- pdb ----

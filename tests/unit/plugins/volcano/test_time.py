@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.tiers import Vote
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.cdp import CooldownProtection
-from fairlead.plugins.volcano.sla import Sla
-from fairlead.plugins.volcano.tdm import TimeDivision, most_evicted
+from fairlead.volcano.plugins.cdp import CooldownProtection
+from fairlead.volcano.plugins.sla import Sla
+from fairlead.volcano.plugins.tdm import TimeDivision, most_evicted
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import Vote
 from tests.support.rounds import NOW, RoundScenario, refusals, scores, task
 
 ZONE = "volcano.sh/revocable-zone"

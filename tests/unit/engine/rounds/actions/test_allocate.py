@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fairlead.engine.rounds.closing import close_round
-from fairlead.framework.fit import FitErrors, OneOf, insufficient
-from fairlead.framework.round import Round
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
-from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.capacity import HierarchicalCapacity
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.closing import close_round
+from fairlead.volcano.rounds.fit import FitErrors, OneOf, insufficient
+from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.topology.network_topology import NetworkTopologyAware
 from tests.support.rounds import RoundScenario, StepLog, default_tiers
 
 ROLE = "volcano.sh/task-spec"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.engine.rounds.actions.bundles import bundles_of, in_order
-from fairlead.framework.round import Round
-from fairlead.framework.tiers import Enabled, TierPlugin
-from fairlead.model.amounts import Amounts
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.proportion import Proportion
-from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.nodeorder import NodeOrder
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.records.amounts import Amounts
+from fairlead.volcano.rounds.actions.bundles import bundles_of, in_order
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
+from fairlead.volcano.topology.network_topology import NetworkTopologyAware
 from tests.support.rounds import RoundScenario, StepLog, evicted, promised
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.tiers import Enabled
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import Enabled
 from tests.support.rounds import RoundScenario, StepLog, default_tiers, evicted, promised
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine.rounds.actions.preempt_dry_run import DryRun
-from fairlead.framework.round import Round
+from fairlead.volcano.rounds.actions.preempt_dry_run import DryRun
+from fairlead.volcano.rounds.round import Round
 from tests.support.rounds import RoundScenario, evicted, promised
 
 AWARE = {"enableTopologyAwarePreemption": True, "minCandidateNodesPercentage": 100}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.tiers import Enabled, TierPlugin
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.predicates import Predicates
-from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.queues.capacity import Capacity
-from fairlead.plugins.volcano.queues.proportion import Proportion
-from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
+from fairlead.volcano.plugins.conformance import Conformance
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.plugins.nodeorder import NodeOrder
+from fairlead.volcano.plugins.predicates import Predicates
+from fairlead.volcano.plugins.priority import Priority
+from fairlead.volcano.queues.capacity import Capacity
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
+from fairlead.volcano.topology.network_topology import NetworkTopologyAware
 from tests.support.rounds import RoundScenario, evicted, promised
 
 

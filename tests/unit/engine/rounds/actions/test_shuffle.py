@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.framework.round import Task
-from fairlead.framework.tiers import TierPlugin
-from fairlead.model.tasks import TaskStatus
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.round import Task
+from fairlead.volcano.rounds.tiers import TierPlugin
 from tests.support.rounds import RoundScenario, evicted
 
 

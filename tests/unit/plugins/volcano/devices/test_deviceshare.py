@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.profile import profile_of
+from fairlead.core.state.nodes import Nodes
 from fairlead.errors import ConfigError
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.profile import profile_of
-from fairlead.framework.round import Round
-from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.binder import DefaultBinder
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.devices.device_config import DeviceConfig
-from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
-from fairlead.state.cards.mig import Part, pick
-from fairlead.state.nodes import Nodes
+from fairlead.kube.binder import DefaultBinder
+from fairlead.volcano.devices.device_config import DeviceConfig
+from fairlead.volcano.devices.deviceshare import DeviceShare
+from fairlead.volcano.devices.mig import Part, pick
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.round import Round
 from tests.support.rounds import NOW, RoundScenario, scores, task
 
 REGISTER = "volcano.sh/node-vgpu-register"

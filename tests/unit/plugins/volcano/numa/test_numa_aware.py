@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.model import kinds
-from fairlead.model.tasks import TaskStatus
-from fairlead.model.topology import NumaTopology, compile_numa_topology
-from fairlead.plugins.volcano.numa_aware import NumaAware
-from fairlead.state.numa.hints import assigned, chosen, hints, reserved, take
-from fairlead.state.numa.views import NumaViews
+from fairlead.core.model import kinds
+from fairlead.volcano.numa.hints import assigned, chosen, hints, reserved, take
+from fairlead.volcano.numa.plugin import NumaAware
+from fairlead.volcano.numa.views import NumaViews
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.records.topology import NumaTopology, compile_numa_topology
 from tests.support.rounds import RoundScenario, refusals, scores, task
 from tests.unit.plugins.volcano.devices.test_deviceshare import open_with_cycles
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.tiers import GangEvictionContext, Vote
-from fairlead.plugins.volcano.queues.capacity import Capacity, HierarchicalCapacity
+from fairlead.volcano.queues.capacity import Capacity, HierarchicalCapacity
+from fairlead.volcano.rounds.tiers import GangEvictionContext, Vote
 from tests.support.rounds import RoundScenario, task
 
 TREE = {"eng": "", "eng-a": "eng", "eng-b": "eng", "ops": ""}

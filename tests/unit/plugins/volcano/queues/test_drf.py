@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.queues.drf import Drf, HierarchicalDrf
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.queues.drf import Drf, HierarchicalDrf
 from tests.support.rounds import RoundScenario, binds, task
 
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.framework.round import Choices
-from fairlead.framework.tiers import Vote
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.queues.overcommit import Overcommit
-from fairlead.plugins.volcano.queues.proportion import Proportion
-from fairlead.state.quotas.filling import fill
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.queues.filling import fill
+from fairlead.volcano.queues.overcommit import Overcommit
+from fairlead.volcano.queues.proportion import Proportion
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.round import Choices
+from fairlead.volcano.rounds.tiers import Vote
 from tests.support.rounds import RoundScenario, binds, task
 
 INF = np.inf

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.framework.tiers import Purpose
-from fairlead.model import kinds
-from fairlead.model.topology import (
+from fairlead.core.model import kinds
+from fairlead.volcano.plugins.gang import GangTierPlugin
+from fairlead.volcano.records.topology import (
     ROOT,
     HyperNodeTree,
     compile_hyper_node,
@@ -16,8 +16,8 @@ from fairlead.model.topology import (
     compile_numa_topology,
     parse_cpu_set,
 )
-from fairlead.plugins.volcano.gang import GangTierPlugin
-from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
+from fairlead.volcano.rounds.tiers import Purpose
+from fairlead.volcano.topology.network_topology import NetworkTopologyAware
 from tests.support.rounds import RoundScenario, binds, scores, task
 
 Doc = dict[str, Any]

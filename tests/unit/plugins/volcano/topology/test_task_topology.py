@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.tasks import TaskStatus
-from fairlead.model.usage import NodeUsage, UsageBoard
-from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.rescheduling import Rescheduling
-from fairlead.plugins.volcano.topology.buckets import JobBuckets, rules_of
-from fairlead.plugins.volcano.topology.task_topology import TaskTopology
+from fairlead.core.model.usage import NodeUsage, UsageBoard
+from fairlead.volcano.plugins.rescheduling import Rescheduling
+from fairlead.volcano.records.tasks import TaskStatus
+from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.topology.buckets import JobBuckets, rules_of
+from fairlead.volcano.topology.task_topology import TaskTopology
 from tests.support.rounds import NOW, RoundScenario, scores, task
 from tests.unit.plugins.volcano.test_smaller_plugins import measured
 

@@ -1,0 +1,1 @@
+"""Omega: to be introduced."""

@@ -1,1 +1,0 @@
-"""Other servers that scheduling asks: HTTP extenders, and sources of node metrics."""

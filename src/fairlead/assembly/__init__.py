@@ -1,0 +1,1 @@
+"""Assembly: to be introduced."""

@@ -1,0 +1,38 @@
+"""answerer: how a running scheduler is asked what would happen. Each question is answered in a copy of the process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fairlead.runtime.copies import CopyPool, branch
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.model.flow import Doc
+
+Ask = Callable[[Callable[[Any], Any]], "Future[Any]"]
+
+
+def prepare_for_questions() -> None:
+    """Load what answers need, before the first question and after a scheduler has started: a start need not wait for
+    it, and copies of the process have it then."""
+    import fairlead.core.engine.what_if.answers  # noqa: F401
+
+
+def answerer(ask: Ask, clock: Callable[[], float] = time.time) -> Callable[[Doc], Future[Doc]]:
+    """Puts questions, as documents, to a scheduler. `ask` is a runtime's, with the scheduler given."""
+    pool = CopyPool()
+
+    def put(question: Doc) -> Future[Doc]:
+        from fairlead.core.engine.what_if.answers import answer  # see `prepare_for_questions`
+
+        def answered(scheduler: Scheduler) -> Doc:
+            return answer(scheduler, {"now": clock(), **question}, branch)
+
+        return pool.ask(ask, answered)
+
+    return put

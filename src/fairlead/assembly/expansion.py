@@ -1,0 +1,167 @@
+"""expand: the pods and groups that admission and controllers would make of some objects, without making them anywhere.
+
+    objects ─▶ a Store of their own, with what admission reads of the cluster ─▶ the usual controllers ─▶ pods, groups
+
+The objects pass the same admission and the same controllers as in a cluster of `fairlead up`, so a LimitRange, a
+PriorityClass or a quota counts, and what is wrong is refused in the same words. Pods are let run at once, so that a
+StatefulSet goes on to its next pod and a Volcano Job creates its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.assembly.foreign_owners import is_foreign, pods_of
+from fairlead.assembly.housekeeping import housekeepers
+from fairlead.cluster.store.store import Store
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.times import timestamp
+from fairlead.errors import ApiError, ConfigError, Forbidden, Invalid
+from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
+
+if TYPE_CHECKING:
+    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
+
+CONTEXT: tuple[Kind, ...] = (
+    kinds.NAMESPACE, kinds.PRIORITY_CLASS, kinds.RUNTIME_CLASS, kinds.LIMIT_RANGE, kinds.RESOURCE_QUOTA,
+    kinds.STORAGE_CLASS, kinds.DEVICE_CLASS, kinds.RESOURCE_CLAIM_TEMPLATE, kinds.VC_QUEUE,
+)  # fmt: skip
+"""What admission and controllers read of the cluster for any workload."""
+_CONTROLLERS = (
+    "deployment-controller", "replicaset-controller", "replicationcontroller-controller", "statefulset-controller",
+    "daemonset-controller", "job-controller", "ephemeral-volume-controller", "resourceclaim-controller",
+    "volcano-podgroup-controller", "volcano-job-controller",
+)  # fmt: skip
+_MADE: tuple[Kind, ...] = (
+    kinds.NODE, kinds.JOB, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.RESOURCE_CLAIM,
+    kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.REPLICATION_CONTROLLER, kinds.POD_DISRUPTION_BUDGET, kinds.SERVICE,
+    kinds.POD_GROUP_BETA, kinds.POD_GROUP, kinds.X_POD_GROUP,
+    kinds.VC_HYPER_NODE, kinds.VC_QUEUE, kinds.VC_POD_GROUP, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE,
+    kinds.KOORD_POD_GROUP, kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
+    kinds.KOORD_NETWORK_TOPOLOGY,
+)  # fmt: skip
+"""Of what is made, all that scheduling reads, besides the pods. Owners are read for the spreading by default."""
+_ROUNDS = 10_000
+
+
+def needed(documents: Iterable[Doc]) -> tuple[Kind, ...]:
+    """The kinds of the cluster whose objects `expand` needs for these documents."""
+    daemons = any(doc.get("kind") == "DaemonSet" for doc in documents)
+    return (*CONTEXT, *((kinds.NODE,) if daemons else ()))
+
+
+def expand(
+    documents: Sequence[Doc], context: Iterable[Doc], *, now: float, volcano_names: Sequence[str] = ("volcano",)
+) -> list[Doc]:
+    """Everything that scheduling would see of the documents: objects first, then pods in the order in which they are
+    made. Raises ConfigError if an object would be refused."""
+    clock = VirtualClock(now)
+    store = Store(clock=clock, rng=Random("what if"))
+    for doc in context:
+        kind = store.registry.by_kind(doc["apiVersion"], doc["kind"])
+        if kind is not None:
+            store.restore(kind, doc)
+    before = {(kind, _key(doc)) for kind in _MADE for doc in store.list(kind)}
+    owners = [_create(store, doc, now) for doc in documents]
+    refusals: list[str] = []
+    runtime = VirtualRuntime(
+        store, housekeepers(store, names=_CONTROLLERS, volcano_names=volcano_names, announce=False), clock=clock,
+        perform=lambda _, write: _as_controller(store, write, refusals),
+    )  # fmt: skip
+    order = _let_run(store, runtime)
+    if refusals:
+        raise ConfigError(refusals[0])
+    made = [doc for kind in _MADE for doc in store.list(kind) if (kind, _key(doc)) not in before]
+    pods = [store.read(kinds.POD, *key) for key in order]
+    return [*(one for one in owners if one is not None), *map(_fresh, made), *map(_fresh, pods)]
+
+
+def _create(store: Store, doc: Doc, now: float) -> Doc | None:
+    """Create an object. A CronJob stands for one Job of it; an owner of a foreign kind is returned, for its pods."""
+    metadata = doc["metadata"]
+    if is_foreign(doc):
+        namespace = metadata.get("namespace") or "default"
+        uid = f"what-if-{doc['kind'].lower()}-{namespace}-{metadata['name']}"
+        owner = {**doc, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
+        for pod in pods_of(owner):
+            _perform(store, pod)
+        return owner
+    if doc["kind"] == "CronJob" and doc["apiVersion"] == kinds.CRON_JOB.api_version:
+        _perform(store, doc)
+        template = doc["spec"]["jobTemplate"]
+        name = f"{metadata['name']}-{int(now // 60)}"
+        job_metadata = {**(template.get("metadata") or {}), "name": name, "namespace": metadata.get("namespace")}
+        doc = {"apiVersion": "batch/v1", "kind": "Job", "metadata": job_metadata, "spec": template["spec"]}
+    _perform(store, doc)
+    return None
+
+
+def _perform(store: Store, doc: Doc) -> None:
+    kind = store.registry.by_kind(doc["apiVersion"], doc["kind"])
+    title = f"{doc['kind']} {doc['metadata'].get('name') or doc['metadata'].get('generateName', '')}"
+    if kind is None:
+        raise ConfigError(f"{title}: kind {doc['kind']} of {doc['apiVersion']} is not known here")
+    namespace = doc["metadata"].get("namespace") or ("default" if kind.namespaced else "")
+    if kind.namespaced and store.get(kinds.NAMESPACE, "", namespace) is None:
+        raise ConfigError(f'{title}: there is no namespace "{namespace}"', hint=f"kubectl create namespace {namespace}")
+    try:
+        store.perform(Write(Verb.CREATE, kind, namespace, doc["metadata"].get("name", ""), body=doc))
+    except ApiError as error:
+        raise ConfigError(f"{title} would be refused: {error.message}") from error
+
+
+def _as_controller(store: Store, write: Write, refusals: list[str]) -> Doc:
+    """Perform a controller's write. A pod that admission refuses would be missing later, so it is noted."""
+    try:
+        return store.perform(write)
+    except (Forbidden, Invalid) as error:
+        if write.kind is kinds.POD and write.verb is Verb.CREATE:
+            owners = write.body["metadata"].get("ownerReferences") or ()
+            owner = next((f"{one['kind']} {one['name']}" for one in owners if one.get("controller")), "controller")
+            refusals.append(f"pods of {owner} would be refused: {error.message}")
+        raise
+
+
+def _let_run(store: Store, runtime: VirtualRuntime) -> list[tuple[str, str]]:
+    """Let controllers make pods until none is added; returns the names of the pods in the order of their making."""
+    order: dict[tuple[str, str], None] = {}
+    for _ in range(_ROUNDS):
+        runtime.settle()
+        fresh = [key for doc in store.list(kinds.POD) if (key := _key(doc)) not in order]
+        fresh.sort(key=lambda key: int(store.read(kinds.POD, *key)["metadata"]["resourceVersion"]))
+        let_in = [doc for doc in store.list(kinds.VC_POD_GROUP) if (doc.get("status") or {}).get("phase") in _NOT_IN]
+        if not fresh and not let_in:
+            break
+        order.update(dict.fromkeys(fresh))
+        for doc in let_in:
+            _patch_status(store, kinds.VC_POD_GROUP, _key(doc), {"phase": "Inqueue"})
+        for key in fresh:
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": timestamp(runtime.now)}
+            _patch_status(store, kinds.POD, key, {"phase": "Running", "conditions": [ready]})
+    return [key for key in order if store.get(kinds.POD, *key) is not None]
+
+
+_NOT_IN = (None, "", "Pending")
+
+
+def _patch_status(store: Store, kind: Kind, key: tuple[str, str], status: Doc) -> None:
+    subresource = "status" if "status" in kind.subresources else ""
+    store.perform(Write(Verb.PATCH, kind, *key, body={"status": status}, subresource=subresource))
+
+
+def _key(doc: Doc) -> tuple[str, str]:
+    return doc["metadata"].get("namespace", ""), doc["metadata"]["name"]
+
+
+def _fresh(doc: Doc) -> Doc:
+    """The object as its controllers would make it: nothing has happened to it yet."""
+    if doc["kind"] == "Pod":
+        claims = (doc.get("status") or {}).get("resourceClaimStatuses")
+        return {**doc, "status": {"phase": "Pending", **({"resourceClaimStatuses": claims} if claims else {})}}
+    if doc["kind"] == "PodGroup" and doc["apiVersion"] == kinds.VC_POD_GROUP.api_version:
+        return {**doc, "status": {"phase": "Pending"}}
+    return doc

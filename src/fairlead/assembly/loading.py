@@ -1,0 +1,40 @@
+"""Reading kube-scheduler's configuration, in any of its formats, into a KubeConfig. The `kind` decides the format."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.config.source import parse_source
+from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
+from fairlead.kube.config.gates import DEFAULT_GATES, Gates
+from fairlead.kube.config.kube import configuration_from, read_text
+from fairlead.kube.config.plugin_sets import IN_TREE, Capabilities
+from fairlead.kube.config.policy import policy_from
+
+if TYPE_CHECKING:
+    from fairlead.kube.config.records import KubeConfig
+
+POLICY_KINDS = ("Policy", "ConfigMap")
+KUBE_PRESETS: Mapping[str, str] = {"koordinator": KOORDINATOR_PRESET}
+"""Configurations that come with fairlead, by the name that `--config` takes."""
+
+
+def load_config(
+    text: str, *, file: str = "", capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
+) -> KubeConfig:
+    """A KubeSchedulerConfiguration, a legacy Policy, or a ConfigMap with one."""
+    source = parse_source(text, file)
+    if isinstance(source.value, dict) and source.value.get("kind") in POLICY_KINDS:
+        return policy_from(source, capabilities=capabilities, gates=gates)
+    return configuration_from(source, capabilities=capabilities, gates=gates)
+
+
+def read_config(
+    path: str | pathlib.Path, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
+) -> KubeConfig:
+    """The configuration in a file, or the one that comes with fairlead under that name if there is no such file."""
+    preset = KUBE_PRESETS.get(str(path)) if not pathlib.Path(path).exists() else None
+    text = read_text(path) if preset is None else preset
+    return load_config(text, file=str(path), capabilities=capabilities, gates=gates)

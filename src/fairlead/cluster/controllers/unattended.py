@@ -1,0 +1,46 @@
+"""Unattended: an Event on every pod and object that nobody in this cluster will act on.
+
+`kubectl describe` is where people look when nothing happens. One Event is written per object; a pod that gets a node
+from somebody else after all keeps it, as Events tell what was true when they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.cluster.controllers.workqueue import Reconciler
+from fairlead.core.model.attendance import NOBODY_ACTS, Attendance
+from fairlead.core.model.flow import Change, DocView, Watch, Write
+from fairlead.core.model.kinds import POD, VC_QUEUE, Kind
+
+Key = tuple[Kind, str, str]
+
+
+class Unattended(Reconciler[Key]):
+    name = "unattended-objects"
+    watches: Sequence[Watch] = (Watch(POD), *(Watch(kind) for kind in (*NOBODY_ACTS, VC_QUEUE)))
+
+    def __init__(self, view: DocView, attendance: Attendance) -> None:
+        super().__init__(view)
+        self._attendance = attendance
+        self._told: dict[Key, str] = {}  # object -> uid
+
+    def observe(self, change: Change) -> None:
+        if not change.gone and change.kind is POD and change.doc["spec"].get("nodeName"):
+            return  # somebody has attended to it
+        metadata = change.doc["metadata"]
+        key = (change.kind, metadata.get("namespace", ""), metadata["name"])
+        if change.gone:
+            self._told.pop(key, None)
+        elif self._told.get(key) != metadata["uid"] and any(self._attendance.complaints(change.kind, change.doc)):
+            self.queue.add(key)
+
+    def visit(self, key: Key, now: float) -> Iterable[Write]:
+        kind, namespace, name = key
+        doc = self.view.get(kind, namespace, name)
+        if doc is None or self._told.get(key) == doc["metadata"]["uid"]:
+            return
+        self._told[key] = doc["metadata"]["uid"]
+        reason = "NoScheduler" if kind is POD else "NobodyActs"
+        for complaint in self._attendance.complaints(kind, doc):
+            yield from self.event(kind, doc, reason, complaint, warning=True)

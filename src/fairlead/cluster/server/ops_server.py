@@ -1,0 +1,154 @@
+"""OpsServer: the port on which a running scheduler is watched. Health, metrics, its configuration, and explanations.
+
+Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked, which on
+loopback lets everybody in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import orjson
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to
+from fairlead.cluster.server.explaining import explanation_document, is_explanation
+from fairlead.cluster.server.listening import Listener
+from fairlead.cluster.server.port_guard import Open
+from fairlead.errors import ApiError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from fairlead.cluster.server.asking import Answerer
+    from fairlead.cluster.server.explaining import AskExplainer
+    from fairlead.cluster.server.port_guard import PortGuard
+    from fairlead.core.model.flow import Doc
+
+Check = Callable[[], bool]
+_STOP_WITHIN = 5.0
+STATUS_PATH = "/apis/fairlead.io/v1/status"
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """The checks behind each health path, by name, in the order in which they are told."""
+
+    healthz: Mapping[str, Check]
+    livez: Mapping[str, Check]
+    readyz: Mapping[str, Check]
+
+
+class OpsServer:
+    """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document.
+    `always_allowed` are paths beside health for which the guard is not asked; one that ends in `*` is a prefix."""
+
+    def __init__(
+        self,
+        *,
+        vitals: Vitals,
+        metrics: Callable[[], Awaitable[bytes]],
+        reset: Callable[[], None],
+        config: Callable[[], Doc],
+        status: Callable[[], Awaitable[Doc]] | None = None,
+        explainers: Sequence[AskExplainer] = (),
+        answerers: Sequence[Answerer] = (),
+        host: str = "127.0.0.1",
+        port: int = 0,
+        guard: PortGuard | None = None,
+        always_allowed: Sequence[str] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.host, self.port = host, port
+        self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
+        self._metrics, self._reset, self._config = metrics, reset, config
+        self._status = status
+        self._explainers, self._answerers = explainers, answerers
+        self._guard = guard or Open()
+        self._always_allowed = always_allowed
+        self._tls = tls
+        self._listener: Listener | None = None
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
+
+    async def start(self) -> None:
+        quiet = logging.getLogger("fairlead.api.http")
+        quiet.setLevel(logging.CRITICAL)
+        server = web.Server(self._handle, access_log=None, logger=quiet)
+        self._listener = Listener(server, within=_STOP_WITHIN)
+        self.port = await self._listener.start(self.host, self.port, self._tls)
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            await self._listener.stop()
+            self._listener = None
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        except ApiError as error:
+            return web.json_response(error.status(), status=error.code)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path.rstrip("/")
+        first, _, rest = path.removeprefix("/").partition("/")
+        if first in self._vitals:
+            return self._health(first, rest, request)
+        if not self._is_open(request.path):
+            await self._guard.check(request.headers.get("Authorization", ""), request.method.lower(), request.path)
+        if path == "/metrics" and request.method == "DELETE":
+            self._reset()
+            return web.Response(text="metrics reset\n")
+        if path == QUESTIONS_PATH and request.method == "POST":
+            may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
+            return _json(await answer_to(await request.read(), self._answerers, may_list))
+        if request.method != "GET":
+            return web.Response(status=405, text="Method Not Allowed\n")
+        if path == "/metrics":
+            return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        if path == "/configz":
+            return _json({"componentconfig": self._config()})
+        if path == STATUS_PATH and self._status is not None:
+            return _json(await self._status())
+        if is_explanation(path):
+            return _json(await explanation_document(path, self._explainers))
+        return web.Response(status=404, text="404 page not found\n")
+
+    def _is_open(self, path: str) -> bool:
+        return any(
+            path == known or (known.endswith("*") and path.startswith(known[:-1])) for known in self._always_allowed
+        )
+
+    def _health(self, name: str, check: str, request: web.BaseRequest) -> web.Response:
+        """`ok`, or the list of checks when one fails or `?verbose` asks for it; `/healthz/NAME` is one of them."""
+        checks = self._vitals[name]
+        if check and check not in checks:
+            return web.Response(status=404, text="404 page not found\n")
+        excluded = set(request.query.getall("exclude", ()))
+        lines, healthy = [], True
+        for title, holds in checks.items():
+            if check and title != check:
+                continue
+            if title in excluded:
+                lines.append(f"[+]{title} excluded: ok")
+            elif holds():
+                lines.append(f"[+]{title} ok")
+            else:
+                lines.append(f"[-]{title} failed: reason withheld")
+                healthy = False
+        if healthy and "verbose" not in request.query:
+            return web.Response(text="ok")
+        verdict = f"{name} check {'passed' if healthy else 'failed'}"
+        return web.Response(status=200 if healthy else 500, text="\n".join((*lines, verdict, "")))
+
+
+def _json(document: Doc) -> web.Response:
+    return web.Response(body=orjson.dumps(document), content_type="application/json")

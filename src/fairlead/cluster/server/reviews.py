@@ -1,0 +1,108 @@
+"""Questions that are asked by creating something: who am I, may I, whose token is this.
+
+Nothing of it is stored. There is no authorization: whoever is let in may do everything, and the answers say so. RBAC
+objects can be created and read like all others; nobody looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cluster.server.tokens import ISSUER, SHORTEST, USUAL, User
+from fairlead.core.model.kinds import Kind
+from fairlead.core.model.times import timestamp
+from fairlead.errors import BadRequest, Invalid
+
+if TYPE_CHECKING:
+    from fairlead.cluster.server.tokens import Tokens
+    from fairlead.core.model.flow import Doc
+
+AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
+
+
+def _review(group: str, kind: str, *, namespaced: bool = False) -> Kind:
+    return Kind(group, "v1", kind, kind.lower() + "s", namespaced=namespaced, singular=kind.lower())
+
+
+SELF_ACCESS = _review(AUTHORIZATION, "SelfSubjectAccessReview")
+ACCESS = _review(AUTHORIZATION, "SubjectAccessReview")
+LOCAL_ACCESS = _review(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
+SELF_RULES = _review(AUTHORIZATION, "SelfSubjectRulesReview")
+SELF = _review(AUTHENTICATION, "SelfSubjectReview")
+TOKEN = _review(AUTHENTICATION, "TokenReview")
+TOKEN_REQUEST = Kind(AUTHENTICATION, "v1", "TokenRequest", "tokenrequests")
+REVIEWS: dict[tuple[str, str, str], Kind] = {
+    (kind.group, kind.version, kind.plural): kind
+    for kind in (SELF_ACCESS, ACCESS, LOCAL_ACCESS, SELF_RULES, SELF, TOKEN)
+}
+
+
+def answer(kind: Kind, body: Doc, user: User, tokens: Tokens) -> Doc:
+    """The review with its status."""
+    if not isinstance(body.get("spec", {}), dict | None):
+        raise BadRequest(f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: spec must be an object')
+    status = _ANSWERS[kind](body.get("spec") or {}, user, tokens)
+    return {**body, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": {}, "status": status}
+
+
+def _allowed(_: Doc, __: User, ___: Tokens) -> Doc:
+    return {"allowed": True, "reason": "fairlead lets everybody who is let in do everything"}
+
+
+def _rules(_: Doc, __: User, ___: Tokens) -> Doc:
+    everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+    paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    return {"resourceRules": everything, "nonResourceRules": paths, "incomplete": False}
+
+
+def _me(_: Doc, user: User, __: Tokens) -> Doc:
+    return {"userInfo": user.document()}
+
+
+def _whose(spec: Doc, _: User, tokens: Tokens) -> Doc:
+    token = spec.get("token")
+    if not isinstance(token, str) or not token:
+        raise Invalid(
+            'TokenReview.authentication.k8s.io "" is invalid: spec.token: Required value',
+            details={"group": AUTHENTICATION, "kind": "TokenReview"},
+        )
+    user = tokens.user(token)
+    if user is None:
+        return {"user": {}, "error": "invalid bearer token"}
+    wanted = [each for each in spec.get("audiences") or () if isinstance(each, str)]
+    common = [each for each in wanted if each in user.audiences] if wanted else list(user.audiences)
+    if not common:
+        return {"user": {}, "error": "token audiences do not match"}
+    return {"authenticated": True, "user": user.document(), "audiences": common}
+
+
+_ANSWERS: dict[Kind, Callable[[Any, User, Any], Doc]] = {
+    SELF_ACCESS: _allowed, ACCESS: _allowed, LOCAL_ACCESS: _allowed, SELF_RULES: _rules, SELF: _me, TOKEN: _whose,
+}  # fmt: skip
+
+
+def token_for(account: Doc, body: Doc, tokens: Tokens) -> Doc:
+    """The answer to a TokenRequest for a service account."""
+    spec = body.get("spec") or {}
+    if not isinstance(spec, dict):
+        raise BadRequest('TokenRequest in version "v1" cannot be handled as a TokenRequest: spec must be an object')
+    seconds = spec.get("expirationSeconds") or USUAL
+    if not isinstance(seconds, int) or not SHORTEST <= seconds <= 2**32:
+        problem = "may not specify a duration less than 10 minutes"
+        raise Invalid(
+            'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: '
+            f"{seconds}: {problem}",
+            details={"group": AUTHENTICATION, "kind": "TokenRequest"},
+        )
+    audiences = [each for each in spec.get("audiences") or () if isinstance(each, str)] or [ISSUER]
+    metadata = account["metadata"]
+    token, expires = tokens.issue(
+        metadata["namespace"], metadata["name"], uid=metadata["uid"], audiences=audiences, seconds=seconds
+    )
+    return {
+        "kind": "TokenRequest", "apiVersion": TOKEN_REQUEST.api_version,
+        "metadata": {key: metadata[key] for key in ("name", "namespace")},
+        "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
+        "status": {"token": token, "expirationTimestamp": timestamp(expires)},
+    }  # fmt: skip

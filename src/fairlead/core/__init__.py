@@ -1,0 +1,1 @@
+"""Core: to be introduced."""

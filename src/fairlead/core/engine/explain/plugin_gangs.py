@@ -1,0 +1,78 @@
+"""Explanations of gangs that a plugin keeps together and the Cluster does not know: Koordinator's.
+
+They are put together from what the last attempts at the members said, and from what the plugin knows of the gang.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fairlead.core.engine.explain.lacks import domain_lack, lacks_of
+from fairlead.core.engine.explain.shortages import of_members
+from fairlead.core.framework.explainers import GangExplainer
+from fairlead.core.model.gang_explanation import GangExplanation
+from fairlead.core.state.cluster import PodPlace
+
+if TYPE_CHECKING:
+    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.framework.explainers import GangFacts
+    from fairlead.core.model.explanation import Explanation
+
+_TEXTS = 5
+
+
+def explain_plugin_gang(scheduler: Scheduler, namespace: str, name: str) -> GangExplanation | None:
+    """The explanation of a gang; None if no plugin knows it."""
+    for profile in scheduler.profiles.values():
+        for plugin in profile.plugins():
+            if isinstance(plugin, GangExplainer):
+                facts = plugin.gang_facts(namespace, name, scheduler.cluster)
+                if facts is not None:
+                    return _explained(scheduler, facts, namespace, name, profile.name)
+    return None
+
+
+def _explained(
+    scheduler: Scheduler, facts: GangFacts, namespace: str, name: str, profile: str
+) -> GangExplanation:  # fmt: skip
+    cluster = scheduler.cluster
+    places = {pod.uid: cluster.pods[pod.uid] for pod in facts.pods}
+    pending = [pod for pod in facts.pods if places[pod.uid].place is PodPlace.PENDING]
+    seated = [uid for uid, state in places.items() if state.place in (PodPlace.BOUND, PodPlace.RELEASING)]
+    assumed = [uid for uid, state in places.items() if state.place is PodPlace.ASSUMED]
+    scheduled = len(seated) + len(assumed)
+    told = {pod.uid: known for pod in pending if (known := scheduler.explanations.of(pod.uid)) is not None}
+    texts = [reason for one in told.values() for blocker in one.blockers for reason in blocker.reasons]
+    texts += [one.message for one in told.values()]
+    verdict = _verdict(facts, scheduled, told, bool(pending))
+    needed = max(0, facts.minimum - scheduled)
+    wanting = pending[: needed or None]
+    lacks = () if verdict == "Scheduled" else (
+        *domain_lack(facts.domains, needed), *lacks_of(scheduler, wanting, texts)
+    )  # fmt: skip
+    first = next(iter(told.values()), None)
+    return GangExplanation(
+        namespace, name, facts.api, profile, verdict,
+        message="" if first is None or verdict == "Scheduled" else _message(told),
+        at=None if first is None else first.at,
+        attempts=max((one.attempts for one in told.values()), default=0),
+        minimum=facts.minimum, members=len(facts.pods), scheduled=scheduled, fits=scheduled,
+        where=Counter(cluster.table.name(places[uid].row) for uid in (*seated, *assumed)),
+        domains=facts.domains, tried=(len(facts.domains), len(facts.domains)),
+        blockers=tuple(Counter(one.message for one in told.values() if one.message).most_common(_TEXTS)),
+        shortages=of_members((pod.request for pod in pending), texts, cluster.table), lacks=lacks,
+    )  # fmt: skip
+
+
+def _verdict(facts: GangFacts, scheduled: int, told: dict[str, Explanation], waits: bool) -> str:
+    if scheduled and scheduled >= facts.minimum:
+        return "Scheduled"
+    if len(facts.pods) < facts.minimum:
+        return "Gated"
+    return "Unschedulable" if told and waits else "Waiting"
+
+
+def _message(told: dict[str, Explanation]) -> str:
+    """What the member was told that was tried first: the others are told that it failed."""
+    return min(told.values(), key=lambda one: (not one.blockers, one.at or 0.0)).message

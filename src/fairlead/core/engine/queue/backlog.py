@@ -1,0 +1,443 @@
+"""Backlog: every pod or gang that waits for a node (kube-scheduler's SchedulingQueue), and what gives it the next
+attempt.
+
+               add                      pop                        bound, gone
+      pod ────────────▶ active ───────────────────▶ in flight ──────────────────▶ (forgotten)
+           │              ▲  ▲ ▲    pop, when idle      │ put_back
+           │ gated        │  │ └──────── backoff ◀──────┤ an event of interest came meanwhile, or it was an error
+           ▼              │  └ time is up  ▲            │
+         parked ──────────┴────────────────┘            │ otherwise
+           ▲  an event of interest, activate, or a long time
+           └────────────────────────────────────────────┘
+
+Invariant: a pod is in exactly one of active, backoff, parked and in flight. The queues know pods by namespace and name,
+as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
+of a gang have one entry together (core/engine/queue/gang_entries.py), whose key is the gang's.
+
+Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whoever
+publishes them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.core.engine.queue import standing
+from fairlead.core.engine.queue.backoff import PodBackoff
+from fairlead.core.engine.queue.entry import Entry, QueueName, Waiting
+from fairlead.core.engine.queue.gang_entries import GangEntries
+from fairlead.core.engine.queue.gates import Gates
+from fairlead.core.engine.queue.gatewatch import GateWatch, Note
+from fairlead.core.engine.queue.hints import Hints
+from fairlead.core.engine.queue.inflight import InFlight
+from fairlead.core.engine.queue.nominator import Nominator
+from fairlead.core.engine.queue.queues import Queues, sorter_of
+from fairlead.core.engine.queue.requeue import Requeue, Requeuing
+from fairlead.core.engine.queue.sweeps import Sweeps
+from fairlead.core.engine.queue.transitions import Transitions
+from fairlead.core.model.events import (
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ClusterEvent,
+)
+from fairlead.core.model.pod import Pod, pod_events
+
+if TYPE_CHECKING:
+    from fairlead.core.engine.queue.heap import Order
+    from fairlead.core.framework.plugin import Interest
+    from fairlead.core.framework.profile import Profile
+    from fairlead.core.state.cluster import Cluster
+
+CONFIGURATION_CHANGE = ClusterEvent(FORCE_ACTIVATE.resource, FORCE_ACTIVATE.action, "ConfigurationChange")
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+REMEMBERED_COMPLAINTS = 1000
+"""The latest complaints that are kept if nobody reads them."""
+_QUEUE_NAMES = {QueueName.PARKED: "unschedulable", QueueName.ACTIVE: "the active", QueueName.BACKOFF: "the backoff"}
+_BACKOFF, _IN_FLIGHT = QueueName.BACKOFF, QueueName.IN_FLIGHT
+"""Asked for too often to be looked up on the Enum."""
+
+
+class Backlog:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        cluster: Cluster,
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        unschedulable_limit: float = 300.0,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._sorter = sorter_of(profiles)
+        self._sweeps = Sweeps(unschedulable_limit)
+        self._extra = extra_interests or {}
+        self._arrivals = 0
+        self._queues = Queues(self._order, PodBackoff(initial_backoff, max_backoff))
+        self.gangs = GangEntries(profiles, cluster)
+        self.in_flight = InFlight()
+        self.nominator = Nominator(self._seen, self._waiting_pod)
+        self.cycle = 0
+        """How many pods have been popped."""
+        self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
+        """Problems for the log that did not stop anything. The reader removes them."""
+        self.hints = Hints(profiles, self._extra)
+        self._gates = Gates(profiles, cluster, self.complaints)
+        self._gate_watch = GateWatch()
+        self._transitions = Transitions(self._queues, self._gates, self.nominator)
+        self.incoming = self._transitions.incoming
+        self.blamed = self._transitions.blamed
+        self.hints_asked: Counter[tuple[str, str, str]] = Counter()
+        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint gave that answer."""
+        self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
+
+    # ---- pods come, change and go ----
+
+    def add(self, pod: Pod, now: float) -> None:
+        entry = self._entry_for(pod, now)
+        if entry.gated and entry.gang is not None and len(entry.gang) < entry.gang.minimum:
+            return  # the gang is still below its minimum
+        self._transitions.to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
+        if entry.gang is not None and not entry.gated:
+            self.nominator.observe(pod)
+
+    def update(self, old: Pod, new: Pod, now: float) -> None:
+        """Take in a new version of a waiting pod. If it is parked, the plugins that refused it are asked whether the
+        change helps; if it is in flight, they are when it comes back."""
+        events = pod_events(old, new)
+        if new.uid in self.in_flight:
+            for event in events:
+                self.in_flight.note(event, old, new)
+            return
+        if self.gangs.key(old) != self.gangs.key(new):
+            self.delete(old, now)
+            self.add(new, now)
+            return
+        entry = self._queues.get(self.gangs.key(new))
+        if entry is not None and entry.gang is not None:
+            self._member_changed(entry, events, old, new, now=now)
+            return
+        if entry is None or entry.pod.uid != new.uid:
+            self.nominator.forget(old.uid)
+            self._transitions.to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
+            return
+        self._queues.replace_pod(entry, new)
+        self.nominator.observe(new)
+        if entry.place is QueueName.PARKED:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        for event in events:
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if self._transitions.requeue(entry, strategy, event.label, now):
+                return
+
+    def delete(self, pod: Pod, now: float) -> None:
+        self.nominator.forget(pod.uid)
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is not None and (entry.gang is None or not entry.gang.pending()):
+            self._transitions.remove(entry)
+        elif entry is not None:
+            self._rearrange(entry, now)
+        self.gangs.left(pod)
+
+    def _entry_for(self, pod: Pod, now: float) -> Entry:
+        """A new entry for a pod; the gang's entry if other members of its gang wait already."""
+        gang = self.gangs.joined(pod)
+        present = self._queues.get(gang.key) if gang is not None else None
+        if present is not None:
+            self._queues.replace_pod(present, self.gangs.first(present.pod, pod))
+            return present
+        self._arrivals += 1
+        return Entry(pod, now, self._arrivals, gang=gang)
+
+    # ---- gangs ----
+
+    def gang_changed(self, key: str, now: float, *, group: bool = False) -> None:
+        """Update a gang's entry after a change of a member's place or of the group: its order, and whether it is
+        gated."""
+        entry = self._queues.get(key)
+        if entry is None:
+            return
+        if group or entry.gated:
+            self._rearrange(entry, now)
+        else:
+            self._queues.reorder(entry)
+
+    def members(self, entry: Entry) -> list[Pod]:
+        """The members of a gang to try now: those that wait and are not gated, highest priority first."""
+        assert entry.gang is not None
+        waiting = [
+            pod for pod in entry.gang.pending()
+            if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
+        ]  # fmt: skip
+        return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
+
+    def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        self.nominator.observe(new)
+        self._rearrange(entry, now)
+        if entry.place is QueueName.PARKED and not entry.gated:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _rearrange(self, entry: Entry, now: float) -> None:
+        """Choose anew the member that stands for the gang, and with it the entry's order and whether it is gated."""
+        assert entry.gang is not None
+        pod = self.gangs.face(entry.gang)
+        if pod is None:
+            return
+        self._queues.replace_pod(entry, pod)
+        if entry.gated:
+            self._transitions.to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
+        elif entry.place is not QueueName.PARKED and not self._transitions.admit(entry):
+            self._transitions.park(entry, UNSCHEDULABLE_POD_UPDATE.label)
+
+    # ---- attempts ----
+
+    def has_active(self) -> bool:
+        """Whether `pop` would return something."""
+        self._settle()
+        return self._queues.first() is not None
+
+    def pop(self, now: float) -> Entry | None:
+        """The next entry to try. When no entry is active, one that a plugin refused is taken before its backoff ends;
+        one that came back with an error never is."""
+        self._settle()
+        while (entry := self._queues.first()) is not None:
+            if entry.place is _BACKOFF:
+                self.incoming[QueueName.ACTIVE.value, POP_FROM_BACKOFF] += 1
+            if self._depart(entry):
+                return entry
+        return None
+
+    def take(self, pod: Pod, now: float) -> Entry | None:
+        """Take one particular pod out, whichever queue it waits in; None if it does not wait, or is gated."""
+        self._activate(pod, now)
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.place is not QueueName.ACTIVE or not self._depart(entry):
+            return None
+        return entry
+
+    def take_past(self, pod: Pod, plugin: str, now: float) -> Entry | None:
+        """Take one particular pod out, although the gate of a plugin may hold it: that plugin wants it tried. None
+        if it does not wait, or is gated by another."""
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.gang is not None or entry.pod.uid != pod.uid:
+            return None
+        if self._gates.refusal(entry.pod, but=plugin) is not None or not self._depart(entry):
+            return None
+        entry.gated_by = ""
+        entry.first_attempt = now if entry.first_attempt is None else entry.first_attempt
+        return entry
+
+    def _depart(self, entry: Entry) -> bool:
+        self._transitions.remove(entry)
+        entry.attempts += 1
+        if entry.uid in self.in_flight:
+            self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
+            return False
+        entry.place = _IN_FLIGHT
+        self.in_flight.begin(entry)
+        self.cycle += 1
+        entry.cycle = self.cycle
+        return True
+
+    def done(self, uid: str) -> None:
+        """End a pod's attempt, whatever the result. Calling it twice does no harm."""
+        self.in_flight.end(uid)
+
+    def put_back(self, entry: Entry, now: float) -> None:
+        """Queue an entry again after a failed attempt. It is parked, unless nobody is to blame (an error) or an event
+        during the attempt may help the plugins to blame."""
+        departed = entry.uid
+        entry = self._as_gang(entry)
+        present = self._queues.get(entry.key)
+        if present is not None:
+            self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
+        elif entry.gang is None or entry.gang.pending():
+            entry.count_failure(now)
+            self._transitions.count_blame(entry)
+            strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
+            self._transitions.requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+        self.done(departed)
+
+    def _as_gang(self, entry: Entry) -> Entry:
+        """The entry of the gang, for a member that comes back from a failed binding while others of its gang wait."""
+        gang = None if entry.gang is not None else self.gangs.joined(entry.pod)
+        if gang is None:
+            return entry
+        present = self._queues.get(gang.key)
+        if present is not None:
+            self._transitions.remove(present)
+        return entry.with_gang(gang, present)
+
+    # ---- what wakes parked pods ----
+
+    def move(
+        self,
+        event: ClusterEvent,
+        old: object,
+        new: object,
+        now: float,
+        *,
+        only: Callable[[Entry], bool] | None = None,
+    ) -> int:
+        """Wake the parked entries that an event may help; returns how many left the unschedulable queue. `only`
+        restricts it to some entries."""
+        if not self._queues.parked and not self.in_flight:
+            return 0
+        if event.is_wildcard:
+            candidates = list(self._queues.parked)
+        else:
+            plugins = self.hints.listeners(event).plugins
+            if not plugins:
+                return 0
+            candidates = self._queues.parked.blaming(plugins)
+            if self._queues.parked.gates_any(plugins):
+                self._gate_watch.note(Note(event, old, new, only), now)
+        if only is not None:
+            candidates = [entry for entry in candidates if only(entry)]
+        return self._move(candidates, event, old, new, now=now)
+
+    def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:
+        moved = 0
+        for entry in entries:
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if strategy is not Requeue.SKIP:
+                self._queues.remove(entry)
+                moved += self._transitions.requeue(entry, strategy, event.label, now)
+        self.in_flight.note(event, old, new)
+        return moved
+
+    def _settle(self) -> None:
+        """Requeue the gated entries whose gate has opened. A gated entry is woken only by events that its gate listens
+        to."""
+        if self._gate_watch:
+            now = self._gate_watch.noted_at
+            watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
+            for entry, strategy, label in watch:
+                self._queues.remove(entry)
+                self._transitions.requeue(entry, strategy, label, now)
+
+    def activate(self, pods: Iterable[Pod], now: float) -> None:
+        """Make pods active at once. A gated pod stays gated; one in flight is active when it comes back."""
+        for pod in pods:
+            if not self._activate(pod, now) and pod.uid in self.in_flight:
+                self.in_flight.note(FORCE_ACTIVATE, None, pod)
+
+    def _activate(self, pod: Pod, now: float) -> bool:
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.place is QueueName.ACTIVE:
+            return False
+        admitted = entry.place is QueueName.BACKOFF
+        return self._transitions.to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
+
+    # ---- time passes ----
+
+    def flush(self, now: float) -> None:
+        """Move on the entries whose backoff is over or that have been parked for too long."""
+        self._settle()
+        for entry in self._queues.backoff.due(now):
+            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+        cutoff = self._sweeps.cutoff(now)
+        overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
+        for entry in overdue:
+            entry.flushed = True
+            entry.flushed_at = now
+        if overdue:
+            self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None, now=now)
+
+    def wake_at(self, now: float) -> float | None:
+        """The next moment at which there is something to do: now if `pop` would return an entry, else when `flush`
+        would move one; None if neither."""
+        self._settle()
+        if not self._queues:
+            return None
+        if self._queues.first() is not None:
+            return now
+        moments = [self._queues.backoff.next_due()]
+        if (oldest := self._queues.parked.oldest()) is not None:
+            moments.append(self._sweeps.of(oldest, now))
+        return min((max(now, moment) for moment in moments if moment is not None), default=None)
+
+    def reconfigure(
+        self,
+        profiles: Mapping[str, Profile],
+        now: float,
+        *,
+        initial_backoff: float | None = None,
+        max_backoff: float | None = None,
+        unschedulable_limit: float | None = None,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        """Go on with other profiles and the same pods; a setting that is None stays as it is. All entries are gated and
+        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them."""
+        backoff = self._queues.backoff
+        initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
+        backoff.backoff = PodBackoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
+        self._sweeps.limit = self._sweeps.limit if unschedulable_limit is None else unschedulable_limit
+        self._extra = self._extra if extra_interests is None else extra_interests
+        self._sorter = sorter_of(profiles)
+        self.gangs.reconfigure(profiles)
+        self.hints = self._requeuing.hints = Hints(profiles, self._extra)
+        self._gates.profiles = profiles
+        for entry in sorted(self._queues, key=lambda entry: entry.serial):
+            if entry.place is QueueName.PARKED or not self._transitions.admit(entry):
+                self._transitions.park(entry, CONFIGURATION_CHANGE.label)
+            else:
+                self._queues.reorder(entry)
+        self.move(CONFIGURATION_CHANGE, None, None, now)
+
+    def _order(self, entry: Entry) -> Order:
+        """The order of the active queue: gangs that have started and lack members come first, then the QueueSort plugin
+        decides, which all profiles share; without one, priority and then age."""
+        urgency = -1.0 if entry.gang is not None and entry.gang.is_half_bound else 0.0
+        if self._sorter is None:
+            return urgency, -entry.pod.priority, entry.since, entry.serial
+        return (urgency, *self._sorter.queue_key(entry.pod, entry.since), entry.serial)
+
+    # ---- reading ----
+
+    def where(self, uid: str) -> Waiting | None:
+        """Where a pod waits and for what; None if it does not wait."""
+        self._settle()
+        if (flying := self.in_flight.get(uid)) is not None:
+            return standing.in_flight(flying)
+        pod_state = self._cluster.pods.get(uid)
+        entry = self._queues.by_uid(uid) or (
+            self._queues.get(self.gangs.key(pod_state.seen)) if pod_state is not None else None
+        )
+        if entry is None or not entry.stands_for(uid):
+            return None
+        return standing.in_queue(entry, self._queues.backoff.backoff, self.hints, self._sweeps)
+
+    def counts(self) -> dict[str, int]:
+        """How many pods wait in which queue: the gauge `pending_pods`."""
+        self._settle()
+        return self._queues.counts()
+
+    def pending(self) -> Iterator[Entry]:
+        return iter(self._queues)
+
+    def summary(self) -> str:
+        return self._queues.summary()
+
+    def check(self) -> None:
+        """Check the invariants by recounting; raises AssertionError."""
+        self._queues.check()
+        assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
+        self._transitions.check()
+
+    def _seen(self, uid: str) -> Pod | None:
+        pod_state = self._cluster.pods.get(uid)
+        return None if pod_state is None else pod_state.seen
+
+    def _waiting_pod(self, key: str) -> Pod | None:
+        entry = self._queues.get(key)
+        uid = self.gangs.waiting(key) if entry is None else None
+        return entry.pod if entry is not None else self._seen(uid) if uid and uid not in self.in_flight else None

@@ -1,0 +1,79 @@
+"""StepOutput: what one step of the Scheduler writes, and what it tells about pods: events, conditions, decisions.
+
+The attempt, the bindings and the gangs all add to it, so that the writes of a step are in the order in which they were
+decided. It knows what time it is in this step; nobody below the Scheduler asks a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.core.engine.cycle.outcome import Failure, status_patch
+from fairlead.core.model.figures import Decision
+
+if TYPE_CHECKING:
+    from fairlead.core.engine.cycle.events import EventRecorder
+    from fairlead.core.engine.explain.decisions import DecisionLog
+    from fairlead.core.engine.explain.pod import Explanations
+    from fairlead.core.engine.queue.entry import Entry
+    from fairlead.core.engine.queue.nominator import Nominator
+    from fairlead.core.framework.meter import Meter
+    from fairlead.core.model.flow import Write
+    from fairlead.core.model.pod import Pod
+
+
+class StepOutput:
+    def __init__(
+        self, recorder: EventRecorder, explanations: Explanations, decisions: DecisionLog, nominator: Nominator
+    ) -> None:
+        self._recorder, self._explanations = recorder, explanations
+        self._decisions, self._nominator = decisions, nominator
+        self.meter: Meter | None = None
+        """Whoever wants times measured brings a clock."""
+        self.writes: list[Write] = []
+        self.now = 0.0
+
+    def begin(self, now: float) -> None:
+        """A step begins: nothing is written yet."""
+        self.now, self.writes = now, []
+
+    def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+        """Write an Event about a pod."""
+        self.writes += self._recorder.record(
+            pod, now=self.now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
+        )
+
+    def condition(
+        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+    ) -> str:
+        """Write the condition PodScheduled and the nominated node, unless the pod says so already or was `told`.
+        Returns the node that it is told, if any."""
+        patch = status_patch(pod, now=self.now, reason=reason, message=message, nominated=nominated, told=told)
+        if patch is None:
+            return ""
+        self.writes.append(patch)
+        return nominated or ""
+
+    def refused(self, entry: Entry, pod: Pod, failure: Failure) -> None:
+        """Say everywhere why a pod has no node: on itself, in an event, in its explanation."""
+        if failure.nominated is None:
+            self._nominator.observe(pod)
+        else:
+            self._nominator.nominate(pod, failure.nominated, place=failure.told)
+        self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
+        said = (failure.reason, failure.message)
+        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)
+        rejected = failure.status.code.rejected
+        nominated = self._nominator.node_of(pod.uid)
+        self._explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)
+        self.decided(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
+
+    def decided(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
+        """Add a decision for telemetry and whoever else reads them."""
+        waited = self.now - (entry.first_attempt if entry.first_attempt is not None else self.now)
+        decision = Decision(
+            self.now, pod.scheduler_name, pod.key, pod.uid, result,
+            node=node, message=message, attempts=entry.attempts, waited=waited,
+            took=None if self.meter is None else self.meter.clock() - entry.began,
+        )  # fmt: skip
+        self._decisions.append(decision)

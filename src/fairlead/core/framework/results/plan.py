@@ -1,0 +1,125 @@
+"""PluginPlan: a profile's plugins, sorted once by how their results are cached.
+
+A plugin of scope CLUSTER is not cached. Of the others, those whose answers depend on a cache key or on Node objects
+alone are *shared*: one set of results serves many signatures. The rest are *own*: asked anew for every signature. A
+profile whose plugins change their scope with the pod (`CachedPlugin.scope_for`) has one plan for each combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.core.framework.plugin import Scope, takes_part
+from fairlead.core.framework.results.cached_plugin import (
+    CachedPlugin,
+    epoch_is_selective,
+    misplaced_members,
+    overrides,
+    reads_placed_pods_of,
+)
+from fairlead.errors import FairleadError
+
+if TYPE_CHECKING:
+    from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.framework.profile import Profile
+    from fairlead.core.model.pod import Pod
+    from fairlead.core.state.table import NodeTable
+    from fairlead.core.state.touchlog import TouchLog
+
+
+class PluginPlan:
+    """`apart` are the plugins that are of scope CLUSTER in this plan, though they are of another in general."""
+
+    def __init__(self, profile: Profile, apart: frozenset[str] = frozenset()) -> None:
+        self.profile = profile
+        self.apart = apart
+        plugins = profile.plugins()
+        _check(plugins)
+        self._with_keys = [p for p in plugins if isinstance(p, CachedPlugin) and self._has_key(p)]
+        keyed = {plugin.name for plugin in self._with_keys}
+        self._shared = keyed | {p.name for p in plugins if self._scope(p) is Scope.STATIC}
+        self._key_has_signature = any(self._scope(p) is Scope.STATIC and p.name not in keyed for p in plugins)
+        """Whether some shared plugin names no key: then results are shared within one signature only."""
+        selective = [plugin for plugin in plugins if takes_part(plugin, "concerns")]
+        self.shared_selective = [plugin for plugin in selective if plugin.name in self._shared]
+        self.own_selective = [plugin for plugin in selective if plugin.name not in self._shared]
+        """Those that do not concern every pod."""
+        self.filtering = {plugin.name for point in ("filter", "prepare") for plugin in profile.at(point)}
+        self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
+        self.own_filters = self._own_at("filter")
+        own_scores = self._own_at("score")
+        self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
+        have_epochs = with_epochs((*self.own_filters, *own_scores))
+        self.own_with_epochs = [plugin for plugin in have_epochs if not epoch_is_selective(plugin)]
+        self.own_with_selective_epochs = [plugin for plugin in have_epochs if epoch_is_selective(plugin)]
+        self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
+        self.own_prepare = self._cached_at("prepare", shared=False)
+        self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)
+        self.shared_prepare = self._cached_at("prepare", shared=True)
+        self.shared_prepare_scores = self._cached_at("prepare_scores", shared=True)
+        self.uncached_filters = self.uncached_at("filter")
+        self.uncached_filter_names = frozenset(plugin.name for plugin in self.uncached_filters)
+        self.uncached_preparers = self.uncached_at("prepare_scores")
+        self.uncached_scorers = self.uncached_at("score")
+        at_all = [p for point in ("prepare", "filter", "prepare_scores", "score") for p in self.uncached_at(point)]
+        self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
+        """Those that are asked for every pod, at whichever point."""
+        self.asked_in_runs = [p for p in self.uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
+        self._reads_placed_pods = any(self._scope(p) is Scope.ROW and reads_placed_pods_of(p) for p in plugins)
+        self.touching = [p for p in plugins if p.name not in apart and overrides(p, "touch_stale")]
+        """Those that know more than the logs of which rows are to be judged again."""
+
+    def _scope(self, plugin: Plugin) -> Scope:
+        return Scope.CLUSTER if plugin.name in self.apart else plugin.scope
+
+    def _has_key(self, plugin: Plugin) -> bool:
+        return self._scope(plugin) is not Scope.CLUSTER and overrides(plugin, "cache_key")
+
+    def uncached_at(self, point: str) -> list[Plugin]:
+        """Those that are asked for every pod."""
+        return [plugin for plugin in self.profile.at(point) if self._scope(plugin) is Scope.CLUSTER]
+
+    def pod_log(self, table: NodeTable) -> TouchLog:
+        """The table's log of rows whose pods have changed in something that a cached answer depends on."""
+        return table.content if self._reads_placed_pods else table.counted
+
+    def _own_at(self, point: str) -> list[Plugin]:
+        return [p for p in self.profile.at(point) if self._scope(p) is Scope.ROW and p.name not in self._shared]
+
+    def _cached_at(self, point: str, *, shared: bool) -> list[Plugin]:
+        return [
+            plugin
+            for plugin in self.profile.at(point)
+            if self._scope(plugin) is not Scope.CLUSTER and (plugin.name in self._shared) is shared
+        ]
+
+    def shared_key(self, pod: Pod, signature: Hashable) -> Hashable:
+        """All that the shared plugins read of a pod: their cache keys, and the signature if one of them names none."""
+        keys: list[Hashable] = [plugin.cache_key(pod) for plugin in self._with_keys]
+        if self._key_has_signature:
+            keys.append(signature)
+        return tuple(keys)
+
+    def shared_at(self, point: str, scope: Scope) -> list[Plugin]:
+        return [p for p in self.profile.at(point) if self._scope(p) is scope and p.name in self._shared]
+
+
+def answer_by_row(filters: Sequence[Plugin], scores: Sequence[Plugin]) -> bool:
+    """Whether all of these plugins can be asked about a single row."""
+    return all(overrides(plugin, "filter_row") for plugin in filters) and all(
+        overrides(plugin, "score_row") for plugin in scores
+    )
+
+
+def with_epochs(plugins: Iterable[Plugin]) -> list[CachedPlugin]:
+    """Those of the plugins whose cached answers may become void all at once, each once though it filters and scores."""
+    found = {id(one): one for one in plugins if isinstance(one, CachedPlugin) and overrides(one, "epoch")}
+    return list(found.values())
+
+
+def _check(plugins: Iterable[Plugin]) -> None:
+    for plugin in plugins:
+        if misplaced := misplaced_members(plugin):
+            remedy = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
+            raise FairleadError(f'plugin "{plugin.name}": {"; ".join(misplaced)}: {remedy}')

@@ -1,0 +1,102 @@
+"""Figures: what a scheduler can say of itself, for metrics and logs. Data only; the core neither logs nor counts time.
+
+`Figures` is how things stand between two steps. `Observed` is what happened since it was last taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fairlead.core.model.explanation import Explanation
+    from fairlead.volcano.records.round_figures import Lapse, RoundFigures
+
+from fairlead.core.model.records import record
+
+
+@record(frozen=True, slots=True)
+class Decision:
+    """What became of one attempt or one binding. `result` is scheduled, unschedulable or error."""
+
+    at: float
+    profile: str
+    pod: str
+    uid: str
+    result: str
+    node: str = ""
+    message: str = ""
+    attempts: int = 0
+    waited: float = 0.0
+    took: float | None = None
+    """Seconds from the beginning of the attempt to the decision, if a meter measures them."""
+
+
+class LoudDecision(NamedTuple):
+    """A decision about a pod that wants to be told of: its annotation `scheduling.fairlead.io/verbosity` is 2 or more.
+    From 4 on `explanation` says what was looked at."""
+
+    decision: Decision
+    explanation: Explanation | None
+
+
+class Sample(NamedTuple):
+    """One measured call of a plugin. `point` is the name of the method; `cycle` tells calls of one cycle apart.
+    `began` is by the meter's clock."""
+
+    cycle: int
+    profile: str
+    plugin: str
+    point: str
+    status: str
+    seconds: float
+    pod: str = ""
+    began: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    pending: Mapping[str, int] = field(default_factory=dict)
+    """Pods by queue."""
+    incoming: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By queue and event: pods that have entered."""
+    blamed: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By plugin and profile: pods that wait because of it."""
+    in_flight: Mapping[str, int] = field(default_factory=dict)
+    """By event: what is kept for pods that are being scheduled."""
+    evaluations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """By plugin, method and profile: attempts in which it was asked."""
+    nodes: int = 0
+    pods: int = 0
+    assumed: int = 0
+    preemptions: int = 0
+    rows_judged: int = 0
+    domains_tried: int = 0
+    rows_one_by_one: Mapping[str, int] = field(default_factory=dict)
+    """By lifted plugin: nodes judged one at a time."""
+    raised: Mapping[str, int] = field(default_factory=dict)
+    """By what was being done: exceptions that cost one object its turn."""
+    quarantined: int = 0
+    drift: int = 0
+    """How often the table differed from its pods."""
+    costliest: tuple[str, float] | None = None
+    """The plugin that took the most of the measured time, and its share."""
+    rounds: tuple[RoundFigures, ...] = ()
+    """One per profile that works in rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    decisions: tuple[Decision, ...] = ()
+    loud: tuple[LoudDecision, ...] = ()
+    algorithm: tuple[float, ...] = ()
+    """Seconds per attempt."""
+    samples: tuple[Sample, ...] = ()
+    victims: tuple[int, ...] = ()
+    """How many pods each preemption evicts."""
+    complaints: tuple[str, ...] = ()
+    lapses: tuple[Lapse, ...] = ()
+    """What took how long in rounds."""
+    costliest: tuple[str, float] | None = None
+    """The plugin that took the most of the measured time since the start, and its share."""

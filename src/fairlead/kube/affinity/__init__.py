@@ -1,0 +1,1 @@
+"""Affinity: to be introduced."""

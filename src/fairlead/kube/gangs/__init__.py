@@ -1,0 +1,1 @@
+"""Gangs: to be introduced."""

@@ -1,0 +1,1 @@
+"""Resources: to be introduced."""

@@ -1,0 +1,1 @@
+"""Spread: to be introduced."""

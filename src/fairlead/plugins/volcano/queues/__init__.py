@@ -1,5 +1,0 @@
-"""Tier plugins that divide the cluster among queues and jobs: capacity, proportion, drf, overcommit.
-
-The arithmetic is in state/quotas and knows no rounds; ledger enters the jobs of a round into its accounts, and
-group_limits bounds a queue per group of nodes.
-"""

@@ -1,0 +1,1 @@
+"""Volcano: to be introduced."""

@@ -1,0 +1,1 @@
+"""Cli: to be introduced."""

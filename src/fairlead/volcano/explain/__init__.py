@@ -1,0 +1,1 @@
+"""Explain: to be introduced."""

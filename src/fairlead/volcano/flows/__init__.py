@@ -1,0 +1,1 @@
+"""Flows: to be introduced."""

@@ -1,0 +1,76 @@
+"""Jobs that `fairlead job run` creates: read from files, or made of what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from fairlead.core.model.kinds import VC_JOB
+from fairlead.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fairlead.core.model.flow import Doc
+
+
+def jobs_in(path: Path) -> list[Doc]:
+    """The Volcano Jobs of a YAML or JSON file. Raises ConfigError that names the file and what is wrong in it."""
+    try:
+        documents = [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not documents:
+        raise ConfigError(f"{path}: no Job in there")
+    for number, document in enumerate(documents, start=1):
+        told = (document.get("apiVersion"), document.get("kind")) if isinstance(document, dict) else (None, None)
+        if told != (VC_JOB.api_version, VC_JOB.kind):
+            raise ConfigError(
+                f"{path}: document {number} is {told[1] or 'no object'} of {told[0] or 'no apiVersion'}",
+                hint=f"only {VC_JOB.kind} of {VC_JOB.api_version} can be run; kubectl apply takes the rest",
+            )
+    return documents
+
+
+def made_job(
+    name: str,
+    *,
+    image: str,
+    replicas: int,
+    minimum: int | None,
+    queue: str,
+    priority: str,
+    requests: Mapping[str, str],
+    plugins: Sequence[str],
+    command: Sequence[str],
+) -> Doc:
+    """A Job of one task, called as Volcano's own tool would call it."""
+    container: Doc = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
+    if requests:
+        container["resources"] = {"requests": dict(requests)}
+    if command:
+        container["command"] = list(command)
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec: Doc = {
+        "minAvailable": replicas if minimum is None else minimum,
+        "schedulerName": "volcano",
+        "queue": queue,
+        "tasks": [{"name": "task", "replicas": replicas, "template": template}],
+    }
+    if priority:
+        spec["priorityClassName"] = priority
+    if plugins:
+        spec["plugins"] = {plugin: [] for plugin in plugins}
+    return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": name}, "spec": spec}
+
+
+def amounts(text: str) -> dict[str, str]:
+    """`cpu=1,memory=1Gi` as a mapping. Raises ConfigError."""
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise ConfigError(f'"{part}" is no amount', hint="write NAME=AMOUNT, as in cpu=1,memory=1Gi")
+        found[name] = value
+    return found

@@ -1,0 +1,1 @@
+"""Sharding: to be introduced."""
