@@ -8,16 +8,35 @@ SITE_READY := $(VENV)/.site-ready
 # Two workers: the suite is made for two cores.
 WORKERS ?= 2
 ARGS ?=
+# Tests start hundreds of processes, and each worker imports all test modules: what is compiled is kept, whatever the
+# environment says.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test-matrix release deploy fuzz soak setup demo docs check test test-kube bench bench-kube bench-kube-jobs wheel clean
+.PHONY: requirements papers test-matrix release deploy fuzz soak setup demo docs pictures check test types suite test-kube bench bench-compare bench-kube bench-kube-jobs wheel clean
 
+# `make setup LOCKED=1` installs what requirements/dev.txt names, each file by its hash, as CI does; without it the newest
+# that pyproject.toml allows.
 setup: $(READY)
 
-$(READY): pyproject.toml
+# Resolve the requirements anew, for all versions of Python and both architectures. Needs uv.
+requirements:
+	uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/run.txt
+	uv pip compile --quiet pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/dev.txt
+
+$(READY): pyproject.toml $(if $(LOCKED),requirements/dev.txt)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@echo 'Making a virtual environment in $(VENV)'
 	$(PYTHON) -m venv $(VENV)
+ifdef LOCKED
+	@echo 'Installing what requirements/dev.txt names: about 150 packages, one to three minutes'
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
+	@echo 'Updating pip in it'
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	@echo 'Installing fairlead and what tests need: about 100 packages, one to three minutes'
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+endif
 	touch $(READY)
 
 demo: $(READY)
@@ -29,8 +48,15 @@ docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
 	$(BIN)/mkdocs build --strict
 
+# The pictures of README, drawn anew by the program.
+pictures: $(READY)
+	$(BIN)/python tools/docs/pictures.py
+
 $(SITE_READY): $(READY)
+ifndef LOCKED
+	@echo 'Installing what builds the documentation into $(VENV): about half a minute'
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+endif
 	touch $(SITE_READY)
 
 # Lint, types, import contracts and unit tests: before every commit.
@@ -45,14 +71,21 @@ check: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory --jobs 2 types suite
+
+# mypy has one thread: beside the tests it costs no time of its own.
+types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+suite: $(READY)
 	$(BIN)/pytest -n $(WORKERS) -m "not kube and not long" $(ARGS)
 
 # Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory; and what takes long.
+# Each worker has control planes of its own and is dealt one module after the other, those that take longest first.
 test-kube: $(READY)
 	tools/real/mpi.sh
-	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m "kube or long" $(ARGS)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "kube or long" $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
 # `make test-matrix VERSIONS='1.37'` chooses. Not part of what runs on every change.
@@ -71,23 +104,42 @@ deploy: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh helm) $(BIN)/python tools/deploy/generate.py
 
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
+# Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 N ?= 100
 SEED ?=
+WHAT ?= decisions
 fuzz: $(READY)
+ifeq ($(WHAT),requests)
+	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
+else
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
+endif
 
 # Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak
-# MINUTES=60`, and the same with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses.
+# MINUTES=60`, and the same with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses, `--only
+# disk` plays 500 faults of the disk under a journal.
 MINUTES ?= 30
 soak: $(READY)
-	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/test_volcano_jobs_killed.py
-	FAIRLEAD_JOBS=2000 $(BIN)/pytest tests/property/test_volcano_job_lives.py
+	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/volcano/test_jobs_killed.py
+	FAIRLEAD_JOBS=2000 $(BIN)/pytest tests/property/volcano/test_job_lives.py
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m soak --minutes $(MINUTES) $(ARGS)
+
+# What a directory of recordings of a paper's program holds, played again and compared (papers/README.md says more):
+# `make papers DIR=recordings`, `make papers DIR=recordings ARGS='--all'`.
+DIR ?=
+papers: $(READY)
+	$(BIN)/python -m papers reference $(or $(DIR),$(error make papers DIR=DIRECTORY; papers/README.md says what such a directory holds)) $(ARGS)
 
 # Compiled first, as an installed package is: how soon `fairlead up` is ready depends on it.
 bench: $(READY)
 	$(BIN)/python -m compileall -q src benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# CPU time of a dozen rows of this commit beside those of another one, in turn: `make bench-compare BASE=main`, in at most
+# 20 minutes. `ARGS='--only api --runs 3'` chooses, `ARGS=--list` names the rows.
+BASE ?=
+bench-compare: $(READY)
+	$(BIN)/python -m benchmarks.compare --base '$(BASE)' $(ARGS)
 
 # fairlead against the real kube-scheduler on the real API server.
 bench-kube: $(READY)
@@ -97,13 +149,9 @@ bench-kube: $(READY)
 bench-kube-jobs: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube_jobs $(ARGS)
 
-# The wheel, installed in an empty environment, runs the demo.
+# The wheel, installed in an empty environment, runs the demo and the laboratory without papers/: at most 3 minutes.
 wheel: $(READY)
-	rm -rf build/wheel && mkdir -p build/wheel
-	$(BIN)/python -m build --quiet --wheel --outdir build/wheel .
-	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
-	cd build/wheel && venv/bin/fairlead demo
+	$(BIN)/python tools/wheel/check.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

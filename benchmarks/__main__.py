@@ -66,6 +66,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (tuple(f"ReclaimLargeJobs/{nodes}Nodes" for nodes in volcano.RECLAIM_BARS), volcano.bench_reclaim),
     (("api.creates.memory", "api.creates.memory.equal"), api.bench_creates_in_memory),
     (("api.creates.journal", "api.creates.journal.batched"), api.bench_creates_with_journal),
+    (("api.creates.rules", "api.creates.rules.loops"), api.bench_creates_with_rules),
     (("api.watch",), api.bench_watch_events),
     (("api.creates.https",), api.bench_creates_over_https),
     (("api.start", "api.memory.opened", "api.memory.created"), api.bench_start_from_journal),

@@ -30,7 +30,7 @@ from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.journal import Journal
 from fairlead.cluster.store.store import Store
 from fairlead.core.model.flow import Doc, Verb, Write
-from fairlead.core.model.kinds import NODE, POD
+from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, NODE, POD
 
 RUNS = 3
 CREATES = 5_000
@@ -90,6 +90,51 @@ def bench_creates_in_memory() -> Iterable[Row]:
     value = _median(lambda: _create_all(new_store(), CREATES, distinct=False))
     note = "equal specs: validated once and remembered"
     yield Row("api.creates.memory.equal", value, "pods/s", 5_000, pods=CREATES, note=note)
+
+
+_TEXT = {"type": "string", "maxLength": 63}
+_PORT = {"type": "object", "properties": {"name": _TEXT, "port": {"type": "integer"}}}
+_FIELDS = {
+    "replicas": {"type": "integer"}, "least": {"type": "integer"}, "most": {"type": "integer"}, "name": _TEXT,
+    "mode": _TEXT, "note": _TEXT, "tags": {"type": "array", "maxItems": 10, "items": _TEXT},
+    "ports": {"type": "array", "maxItems": 10, "items": _PORT},
+}  # fmt: skip
+_THING = {
+    "replicas": 3, "least": 1, "most": 9, "name": "abc", "mode": "Auto", "tags": ["a", "b", "c"],
+    "ports": [{"name": f"p{at}", "port": 80 + at} for at in range(6)],
+}  # fmt: skip
+_TEN_RULES = (
+    "self.replicas >= 0", "self.replicas <= 100", "self.least <= self.replicas", "self.replicas <= self.most",
+    "self.name.size() > 0", "self.name.startsWith('a')", "self.mode in ['Auto', 'Off']",
+    "!has(self.note) || self.note.size() < 100", "self.tags.size() <= 10", "self.mode != 'Off' || self.replicas == 0",
+)  # fmt: skip
+_LOOPS = (
+    "self.ports.all(p, p.port > 0 && p.port < 65536)", "self.ports.all(p, self.ports.exists_one(q, q.name == p.name))",
+    "self.tags.all(t, t.matches('^[a-z]+$'))", "self.ports.map(p, p.port).sum() > 0",
+)  # fmt: skip
+
+
+def bench_creates_with_rules() -> Iterable[Row]:
+    """Objects of a defined kind with rules, without and with loops."""
+    for name, rules in (("api.creates.rules", _TEN_RULES), ("api.creates.rules.loops", _LOOPS)):
+        value = _median(lambda rules=rules: _ruled_creates(rules))
+        yield Row(name, value, "objects/s", 2_000, note=f"{len(rules)} rules of their definition")
+
+
+def _ruled_creates(rules: Iterable[str]) -> float:
+    spec = {"type": "object", "properties": _FIELDS, "x-kubernetes-validations": [{"rule": rule} for rule in rules]}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "things", "kind": "Thing"}
+    body = {"spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}}
+    store = new_store()
+    store.perform(Write(Verb.CREATE, CUSTOM_RESOURCE_DEFINITION, "", "things.example.com", body))
+    kind = store.registry.by_resource("example.com", "v1", "things")
+    assert kind is not None
+    start = time.perf_counter()
+    for at in range(CREATES):
+        store.perform(Write(Verb.CREATE, kind, "default", f"thing-{at}", {"spec": _THING}))
+    return CREATES / (time.perf_counter() - start)
 
 
 def bench_creates_with_journal() -> Iterable[Row]:

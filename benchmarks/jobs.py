@@ -20,6 +20,7 @@ from fairlead.core.model.flow import Verb, Write
 from fairlead.testing.builders import nodes
 from fairlead.testing.harness import Harness
 from fairlead.volcano.config.setup import VolcanoSetup
+from fairlead.volcano.kinds import VC_JOB
 from fairlead.volcano.queues.controller import FirstQueues
 
 if TYPE_CHECKING:
@@ -47,13 +48,13 @@ def bench_jobs() -> Iterator[Row]:
 def measure(jobs: int, pods: int) -> tuple[float, int]:
     """Seconds of processor time until all pods run, and the writes to the API in that time."""
     volcano = VolcanoSetup("shipped", only=True)
-    scheduler = SchedulerAssembly(volcano=volcano, options=Options(seed=1)).scheduler()
+    scheduler = SchedulerAssembly(setups=[volcano], options=Options(seed=1)).scheduler()
     cluster = Harness(nodes=list(nodes(NODES)), schedulers=[lambda _: scheduler], controllers=[FirstQueues])
     cluster.run(5)
     before, began = cluster.store.resource_version, time.process_time()
     for index in range(jobs):
         job = _job(f"job-{index}", pods)
-        cluster.perform(Write(Verb.CREATE, kinds.VC_JOB, "default", job["metadata"]["name"], body=job))
+        cluster.perform(Write(Verb.CREATE, VC_JOB, "default", job["metadata"]["name"], body=job))
     running = partial(_running, cluster)
     while running() < jobs * pods:
         cluster.run(1)
@@ -71,7 +72,7 @@ def _job(name: str, pods: int) -> Doc:
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     return {
-        "apiVersion": kinds.VC_JOB.api_version, "kind": kinds.VC_JOB.kind,
+        "apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind,
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"minAvailable": pods, "tasks": [{"name": "t", "replicas": pods, "template": template}]},
     }  # fmt: skip

@@ -18,6 +18,7 @@ from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened, Reply, Write
 from fairlead.core.model.times import timestamp
+from fairlead.koordinator.kinds import KOORD_DEVICE, KOORD_ELASTIC_QUOTA, KOORD_NODE_METRIC, KOORD_RESERVATION
 
 if TYPE_CHECKING:
     from fairlead.core.engine.scheduler import Scheduler
@@ -116,12 +117,12 @@ def _quotas() -> Case:
     for parent in range(QUOTAS // 10):
         amounts = {"min": {"cpu": "100", "memory": "800Gi"}, "max": {"cpu": "20000", "memory": "160000Gi"}}
         labels = {_QUOTA + "is-parent": "true"}
-        changes.append(_object(kinds.KOORD_ELASTIC_QUOTA, f"p{parent}", amounts, labels=labels))
+        changes.append(_object(KOORD_ELASTIC_QUOTA, f"p{parent}", amounts, labels=labels))
         for child in range(9):
             name = f"p{parent}-{child}"
             leaves.append(name)
             amounts = {"min": {"cpu": "10", "memory": "80Gi"}, "max": {"cpu": "20000", "memory": "160000Gi"}}
-            changes.append(_object(kinds.KOORD_ELASTIC_QUOTA, name, amounts, labels={_QUOTA + "parent": f"p{parent}"}))
+            changes.append(_object(KOORD_ELASTIC_QUOTA, name, amounts, labels={_QUOTA + "parent": f"p{parent}"}))
 
     def label(number: int, doc: Doc) -> None:
         doc["metadata"]["labels"][_QUOTA + "name"] = leaves[number % len(leaves)]
@@ -132,7 +133,7 @@ def _quotas() -> Case:
 def _metric(number: int, at: float) -> Change:
     usage = {"resources": {"cpu": f"{number % 2000}m", "memory": "4Gi"}}
     status = {"updateTime": timestamp(at), "nodeMetric": {"nodeUsage": usage}}
-    change = _object(kinds.KOORD_NODE_METRIC, f"node-{number}", {}, status)
+    change = _object(KOORD_NODE_METRIC, f"node-{number}", {}, status)
     return Change(Happened.MODIFIED, change.kind, change.doc)
 
 
@@ -156,7 +157,7 @@ def _reservations() -> Case:
     for number in range(RESERVATIONS):
         owners = [{"labelSelector": {"matchLabels": {"app": f"a{number % 20}"}}}]
         status = {"phase": "Available", "nodeName": f"node-{number}", "allocatable": {"cpu": "1", "memory": "4Gi"}}
-        changes.append(_object(kinds.KOORD_RESERVATION, f"r{number}", {**spec, "owners": owners}, status))
+        changes.append(_object(KOORD_RESERVATION, f"r{number}", {**spec, "owners": owners}, status))
 
     def label(number: int, doc: Doc) -> None:
         doc["metadata"]["labels"]["app"] = f"a{number % 40}"
@@ -178,7 +179,7 @@ def _gpus() -> Case:
         for part in ("capacity", "allocatable"):
             doc["status"][part] = {**doc["status"].get(part, {}), **offered}
         devices = [{"type": "gpu", "id": f"g{at}", "minor": at, "health": True, "resources": one} for at in range(8)]
-        changes.append(_object(kinds.KOORD_DEVICE, f"node-{number}", {"devices": devices}))
+        changes.append(_object(KOORD_DEVICE, f"node-{number}", {"devices": devices}))
 
     def ask(number: int, doc: Doc) -> None:
         container = {**doc["spec"]["containers"][0], "resources": {"requests": {_GPU: "25"}, "limits": {_GPU: "25"}}}

@@ -27,9 +27,9 @@ from rich.table import Table
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model.kinds import POD
-from tests.kube import contenders
-from tests.kube.contenders import FAIRLEAD, KUBE, Contender
-from tests.kube.control_plane import ControlPlane
+from tests.support.real import contenders
+from tests.support.real.contenders import FAIRLEAD, KUBE, Contender
+from tests.support.real.control_plane import ControlPlane
 
 RESULTS = Path("build/bench-kube.json")
 CONNECTIONS_PAUSE = 0.1

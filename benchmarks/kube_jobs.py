@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fairlead.client.port import Query
-from fairlead.core.model.kinds import EVENT_V1, VC_JOB
-from tests.kube.contenders import create, make_namespace
-from tests.kube.control_plane import ControlPlane
-from tests.kube.job_teams import CONTROLLERS, SCHEDULER, TEAMS, USERS, Team, at_work, furnished
+from fairlead.core.model.kinds import EVENT_V1
+from fairlead.volcano.kinds import VC_JOB
 from tests.support.job_cases import FOR_EVER, Case, spec, task
+from tests.support.real.contenders import create, make_namespace
+from tests.support.real.control_plane import ControlPlane
+from tests.support.real.job_teams import CONTROLLERS, SCHEDULER, TEAMS, USERS, Team, at_work, furnished
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi

@@ -75,7 +75,7 @@ def measured(
         if already:
             driver.schedule(already)
         spent = driver.schedule(make(count, shapes, "pod"))
-        judged = sum(evaluator.rows_judged for evaluator in driver.scheduler.evaluators.values())
+        judged = sum(evaluator.rows_judged for evaluator in driver.scheduler.pods.evaluators.values())
         note = f"core only, every node scored, {judged / (count + len(already)):,.1f} rows judged per pod"
         yield Row(title, count / spent, "pods/s", bar if shapes < 1_000 else min(bar, 1_000), nodes=NODES, pods=count,
                   note=note)  # fmt: skip

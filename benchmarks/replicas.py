@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tests.e2e.replicas import CPUS, OPTIMISTIC, PREFERRED, SHARDS, share_nodes
+from tests.support.processes.replicas import CPUS, OPTIMISTIC, PREFERRED, SHARDS, share_nodes
 
 RESULTS = Path("build/bench-replicas.json")
 

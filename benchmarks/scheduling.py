@@ -10,17 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.row import Row
-from fairlead.assembly.schedulers import default_scheduler
-from fairlead.cli.run import simulation
-from fairlead.cluster.store.store import Store
+from fairlead.assembly.cluster import ClusterAssembly
+from fairlead.assembly.schedulers import SchedulerAssembly, default_scheduler
 from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.core.model.kinds import NODE, POD
 from fairlead.runtime.virtual import VirtualClock
 from fairlead.testing.builders import node, pod
+
+if TYPE_CHECKING:
+    from fairlead.cluster.store.store import Store
 
 NODES, PODS = 5_000, 10_000
 LIVES, HOSTS, ARRIVALS = 3_000, 50, 200
@@ -67,7 +68,7 @@ def bench_basic() -> Iterable[Row]:
         bound += len(bindings)
         replies = [Reply(write, write.body) for write in writes]
         changes = [Change(Happened.MODIFIED, POD, _bound(by_name[write.name], write)) for write in bindings]
-    judged = sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values())
+    judged = sum(evaluator.rows_judged for evaluator in scheduler.pods.evaluators.values())
     note = f"core only, every node scored; {judged / PODS:,.1f} rows judged and {used / PODS * 1e6:,.0f} µs CPU per pod"
     yield Row("SchedulingBasic/5000Nodes", PODS / spent, "pods/s", 5_000, nodes=NODES, pods=PODS, note=note)
 
@@ -111,9 +112,10 @@ class Stopwatch:
 def bench_virtual_runtime() -> Iterable[Row]:
     """Pods arrive, are bound, run for ten seconds and end. What the Store and the controllers take is subtracted."""
     clock = VirtualClock(START)
-    store = Store(clock=clock, rng=Random(1))
+    assembly = ClusterAssembly(SchedulerAssembly(), seed=1)
+    store = assembly.store(clock)
     inside = Stopwatch()
-    runtime = simulation(store, [default_scheduler()], clock=clock)
+    runtime = assembly.over(store).virtual(clock)
     for number in range(HOSTS):
         store.perform(Write(Verb.CREATE, NODE, "", f"node-{number}", node(f"node-{number}").doc()))
     body = pod("life").asks(cpu="100m").restarting("Never").running_for("10s").doc()

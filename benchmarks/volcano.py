@@ -24,14 +24,16 @@ from fairlead.volcano.config.build import profile_of_volcano
 from fairlead.volcano.config.presets import PRESETS
 from fairlead.volcano.config.reading import load_volcano_config
 from fairlead.volcano.config.setup import VolcanoSetup
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import close_round
 from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.settings import rounds_of
 
 if TYPE_CHECKING:
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.model.kinds import Kind
     from fairlead.volcano.rounds.round import Round
+    from fairlead.volcano.rounds.settings import Rounds
 
 GANGS = ((10, 100), (500, 20), (20, 500), (1, 10_000), (10_000, 1))
 GANG_NODES, ROUND_NODES = 1_000, 5_000
@@ -71,11 +73,11 @@ def _nodes(count: int, offered: dict[str, str]) -> Iterator[Change]:
 
 
 def _queue(name: str, **spec: object) -> Change:
-    return _change(kinds.VC_QUEUE, name, {"spec": {"weight": 1, **spec}, "status": {"state": "Open"}})
+    return _change(VC_QUEUE, name, {"spec": {"weight": 1, **spec}, "status": {"state": "Open"}})
 
 
 def _job(name: str, least: int, queue: str = "default", phase: str = "Inqueue") -> Change:
-    return _change(kinds.VC_POD_GROUP, name, {"spec": {"minMember": least, "queue": queue}, "status": {"phase": phase}})
+    return _change(VC_POD_GROUP, name, {"spec": {"minMember": least, "queue": queue}, "status": {"phase": phase}})
 
 
 def _pods(job: str, count: int, requests: dict[str, str], node: str = "") -> Iterator[Change]:
@@ -104,7 +106,7 @@ def bench_gangs() -> Iterable[Row]:
 def _place_gangs(jobs: int, size: int) -> tuple[float, float]:
     """Seconds, of time and of CPU, until all are bound and the watch has shown it."""
     volcano = VolcanoSetup("shipped", only=True)
-    scheduler = SchedulerAssembly(volcano=volcano, options=Options(seed=1)).scheduler()
+    scheduler = SchedulerAssembly(setups=[volcano], options=Options(seed=1)).scheduler()
     nodes = _nodes(GANG_NODES, {"cpu": "32", "memory": "256Gi", "pods": "110"})
     scheduler.step(START, [*nodes, _queue("default")], ())
     groups = [_job(f"job-{number}", size) for number in range(jobs)]
@@ -159,9 +161,7 @@ def _run_round(cluster: Cluster, rounds: Rounds) -> tuple[Round, float, str]:
 
 
 def _rounds(text: str) -> Rounds:
-    rounds = profile_of_volcano(load_volcano_config(text)).rounds
-    assert rounds is not None
-    return rounds
+    return rounds_of(profile_of_volcano(load_volcano_config(text)))
 
 
 def bench_round() -> Iterable[Row]:
@@ -172,8 +172,7 @@ def bench_round() -> Iterable[Row]:
             cores = 1 + number % SHAPES * 0.1 + (0 if number < fitting else 40)
             changes.append(_job(f"job-{number}", PER_JOB))
             changes += _pods(f"job-{number}", PER_JOB, {"cpu": f"{cores:.1f}", "memory": "1Gi"})
-        rounds = profile_of_volcano(load_volcano_config(PRESETS["shipped"])).rounds
-        assert rounds is not None
+        rounds = rounds_of(profile_of_volcano(load_volcano_config(PRESETS["shipped"])))
         round, spent, note = _run_round(_cluster(changes), rounds)
         if len(round.outcome.binds) != fitting * PER_JOB:
             raise AssertionError(f"{len(round.outcome.binds)} pods were placed")

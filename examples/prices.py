@@ -1,7 +1,7 @@
 """A score with arguments from the configuration file: cheap instance types first.
 
-Scores are prices, in whatever unit; `normalise` turns them into 0 to 100 over the nodes that are left, cheapest best.
-Nodes of unknown type count as the most expensive known one. See prices.yaml beside this file.
+Scores are prices, in whatever unit; `normalize_score` turns them into 0 to 100 over the nodes that are left, cheapest
+best. Nodes of unknown type count as the most expensive known one. See prices.yaml beside this file.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,6 @@ class Prices(CachedPlugin):
         by_code = [self._prices.get(value, dearest) for value in nodes.label_values(INSTANCE_TYPE)]
         return np.array([*by_code, dearest], dtype=np.int64)[nodes.label(INSTANCE_TYPE)]
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: "np.ndarray") -> "np.ndarray":
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: "np.ndarray") -> "np.ndarray":
         spread = int(raw.max() - raw.min())
         return 100 * (raw.max() - raw) // spread if spread else np.full(len(raw), 100)

@@ -18,7 +18,7 @@ LABEL = "example.com/tier"
 class Tiers(CachedPlugin):
     name = "Tiers"
     scope = Scope.STATIC
-    reads = frozenset({"labels"})
+    reads = frozenset({f"labels.{LABEL}"})
     _TOO_LOW = Reason(name, "node(s) of too low a tier", final=True)
 
     def events(self) -> tuple[Interest, ...]:

@@ -1,1 +1,1 @@
-"""Papers: to be introduced."""
+"""What reproduces published tables or the runs of other simulators: README.md says what each package holds."""

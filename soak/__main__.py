@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from soak.churn import churn
+from soak.disk import disk
 from soak.overload import overload
 from soak.scenarios import LONG, SCENARIOS, SHORT, Extent, Outcome
 from soak.stage import FAIRLEAD, KUBE
@@ -27,6 +28,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _end)
     scenarios: dict[str, Callable[[str, Extent], Outcome]] = {
         **SCENARIOS, "overload": lambda name, extent: overload(name),
+        "disk": lambda name, extent: disk(extent),
         "churn": lambda name, extent: churn(name, minutes=chosen.minutes),
     }  # fmt: skip
     names = chosen.only.split(",") if chosen.only else list(scenarios)

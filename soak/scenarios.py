@@ -38,9 +38,10 @@ class Extent:
     kills: int = 20
     burst: int = 5000
     tokens: int = 2
+    faults: int = 500
 
 
-LONG, SHORT = Extent(), Extent(seconds=6.0, pods=96, kills=6, burst=1000, tokens=1)
+LONG, SHORT = Extent(), Extent(seconds=6.0, pods=96, kills=6, burst=1000, tokens=1, faults=20)
 
 
 @dataclass

@@ -24,7 +24,7 @@ import yaml
 from soak.cluster import Cluster
 from soak.proxy import Proxy
 from soak.validator import Validator
-from tests.kube.control_plane import ControlPlane, real_binary
+from tests.support.real.control_plane import ControlPlane, real_binary
 
 KUBE, FAIRLEAD = "kube", "fairlead"
 VOLCANO = """

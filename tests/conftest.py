@@ -10,12 +10,24 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 # No test asserts a time. Where CI is set, the same examples are tried in every run, as in Hypothesis' own profile for
 # it; everywhere else fresh ones are.
 settings.register_profile("fairlead", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("fairlead")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the modules that take longest first, so that the workers of `make test-kube`, which are dealt module by
+    module, end at about the same time."""
+
+    def seconds(item: pytest.Item) -> float:
+        takes = item.get_closest_marker("takes")
+        return float(takes.kwargs["seconds"]) if takes else 0.0
+
+    items.sort(key=seconds, reverse=True)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from fairlead.core.engine.cycle.attempt import Committed, attempt
 from fairlead.core.engine.cycle.choice import FirstOfEquals
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
@@ -149,7 +150,7 @@ def place_with(profile: Profile, typical: Sequence[TypicalPod], arriving: Arriva
     for number, pod in enumerate(arriving.pods):
         document = pod.document(number)
         compiled = _apply(cluster, kinds.POD, document)
-        cycle = Cycle(pod=compiled, cluster=cluster, profile=profile, now=0.0, rng=rng)
+        cycle = Cycle(pod=compiled, cluster=cluster, profile=profile, now=0.0, rng=rng, effects=Effects())
         answer = attempt(cycle, evaluator, search)
         placed = isinstance(answer, Committed)
         recorder.note(number, pod.gpu.total, answer.placed.row if isinstance(answer, Committed) else -1)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from fairlead.lab.omega.metrics import Metrics, measure
 from fairlead.lab.omega.setup import ExperimentError, read_experiment, read_jobs, read_rows
 from fairlead.lab.omega.streams import JavaStream, OwnStream, Stream
+from fairlead.lab.report.intervals import mean_and_interval
 from papers.omega.experiment import run_experiment
-from papers.reference.checks import CheckOptions, ReferenceCheck, close, mean_and_interval
+from papers.reference.checks import CheckOptions, ReferenceCheck, close
 
 if TYPE_CHECKING:
     from fairlead.lab.omega.simulation import JobRun, Simulation

@@ -10,6 +10,7 @@ from fairlead.lazy_names import lazy_names
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AfterPlacing": "core.framework.results.cached_plugin",
     "ApiError": "errors",
     "CachedPlugin": "core.framework.results.cached_plugin",
     "ConfigError": "errors",

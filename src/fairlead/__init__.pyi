@@ -9,6 +9,7 @@ from fairlead.core.framework.plugin import Interest as Interest
 from fairlead.core.framework.plugin import Plugin as Plugin
 from fairlead.core.framework.plugin import Scope as Scope
 from fairlead.core.framework.plugin import Wait as Wait
+from fairlead.core.framework.results.cached_plugin import AfterPlacing as AfterPlacing
 from fairlead.core.framework.results.cached_plugin import CachedPlugin as CachedPlugin
 from fairlead.core.model.explanation import Explanation as Explanation
 from fairlead.core.model.pod import Pod as Pod
@@ -29,6 +30,7 @@ from fairlead.library import schedule as schedule
 
 __all__ = [
     "SKIP",
+    "AfterPlacing",
     "ApiError",
     "CachedPlugin",
     "ConfigError",

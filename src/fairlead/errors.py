@@ -194,6 +194,11 @@ class PluginError(FairleadError):
         self.plugin, self.point = plugin, point
 
 
+class IndexFailed(Exception):
+    """An index raised while a pod came to a row or left it. It is no FairleadError: the table may be wrong from here
+    on, so no caller may take it for one plugin's failure and go on."""
+
+
 class ExtenderError(FairleadError):
     """An extender that did not answer as it should."""
 

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.client.port import Query
 from fairlead.core.model import kinds
 from fairlead.runtime.loop_thread import LoopThread
@@ -128,6 +129,7 @@ class LiveScheduler:
 
         self._connection = connect(None if kubeconfig is None else str(kubeconfig), context)
         self._assembly = scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)
+        self._cluster = ClusterAssembly(self._assembly, names=())
         self._thread = LoopThread(self._serve, name="fairlead-scheduler")
 
     def explain(self, name: str, *, namespace: str = "default") -> Explanation | None:
@@ -155,8 +157,7 @@ class LiveScheduler:
         try:
             world = Remote(api)
             self._scheduler = self._assembly.scheduler(world.view)
-            first = [] if self._assembly.volcano is None else [self._assembly.volcano.first_queues(world.view)]
-            self._runtime = LiveRuntime(world, [self._scheduler, *first])
+            self._runtime = LiveRuntime(world, [self._scheduler, *self._cluster.joining(world.view)])
             await _until_stopped(self._runtime, begun, stopped)
         finally:
             await api.close()

@@ -9,12 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sources import at_least
+
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "fairlead"
 DOCS = REPOSITORY / "docs"
-RECORDS = sorted((DOCS / "decisions").glob("*.md"))
-PAGES = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
+INDEX = DOCS / "decisions" / "README.md"
+RECORDS = at_least(70, sorted((DOCS / "decisions").glob("[0-9]*.md")))
+OTHERS = [REPOSITORY / name for name in ("CONTRIBUTING.md", "README.md", "CHANGELOG.md", "SECURITY.md")]
+PAGES = at_least(30, [*OTHERS, INDEX, *sorted(DOCS.glob("*.md"))])
 FORM = ["Problem", "Alternatives", "Choice", "Consequences"]
+WALKS = {
+    "A pod of a kube profile": ("core", "kube", "cluster", "runtime"),
+    "A Volcano Job": ("core", "volcano"),
+    "A pod with Koordinator's quota and a shared GPU": ("core", "koordinator"),
+}
+"""Walks through the code, each with the directories that it stays in: one family and the core; the first one also
+shows how an object gets to the scheduler and back."""
 QUESTIONS = 9
 """Walks through the code that docs/architecture.md promises."""
 
@@ -78,10 +89,30 @@ def test_every_walk_names_a_function() -> None:
     assert all("::" in walk for walk in walks)
 
 
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_stays_in_one_family_and_the_core(walk: str) -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    steps = text.partition(f"\n### {walk}\n")[2].partition("\n##")[0]
+    named = re.findall(r"`(\w+)/[\w/]+\.py(?:::[\w.]+)?`", steps)
+    assert len(named) >= 10
+    assert set(named) <= set(WALKS[walk])
+
+
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
 def test_decision_records_have_one_form_and_are_in_the_index(record: Path) -> None:
     text = record.read_text(encoding="utf-8")
     number = record.name[:4]
     assert text.startswith(f"# {number} ")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == FORM
-    assert f"- [{number}](decisions/{record.name}) " in (DOCS / "README.md").read_text(encoding="utf-8")
+    assert f"- [{number}]({record.name}) " in INDEX.read_text(encoding="utf-8")
+
+
+def test_the_map_of_the_documentation_leads_to_every_page() -> None:
+    text = (DOCS / "README.md").read_text(encoding="utf-8")
+    missing = [page.name for page in DOCS.glob("*.md") if f"]({page.name}" not in text and page.name != "README.md"]
+    assert not missing, "name the page under one of the readers in docs/README.md"
+
+
+def test_readme_is_short() -> None:
+    """So that a newcomer reads it to the end."""
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= 200

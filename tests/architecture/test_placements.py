@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.architecture.sources import all_sources
+from tests.support.sources import all_sources
 
 CHANGES = {"occupy", "vacate", "undo_occupy", "undo_vacate"}
 ALLOWED = {

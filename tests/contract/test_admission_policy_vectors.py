@@ -10,32 +10,34 @@ from random import Random
 
 import pytest
 
+from fairlead.cluster.admission.hooks import kind_hooks
 from fairlead.cluster.store.store import Store
-from fairlead.core.model import kinds as k
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
 from fairlead.runtime.virtual import VirtualClock
 from fairlead.testing.harness import START
-from tests.kube.test_admission_policies import ACCEPTED, REFUSED, _write
+from fairlead.volcano.controller_settings import VolcanoSettings
+from fairlead.volcano.kinds import VC_QUEUE
+from tests.support.admission_vectors import ACCEPTED, REFUSED, creation
 
 
 @pytest.fixture(scope="module")
 def store() -> Store:
-    made = Store(clock=VirtualClock(START), rng=Random(1), all_webhooks=True)
+    made = Store(clock=VirtualClock(START), rng=Random(1), hooks=kind_hooks([VolcanoSettings(all_webhooks=True)]))
     for name, spec, state in (
         ("root", {}, "Open"), ("default", {}, "Open"), ("shut", {}, "Closed"),
         ("inner", {"capability": {"cpu": "4"}}, "Open"), ("leaf", {"parent": "inner"}, "Open"),
     ):  # fmt: skip
-        made.perform(_write(k.VC_QUEUE, spec, name=name, dry=False))
+        made.perform(creation(VC_QUEUE, spec, name=name, dry=False))
         body = {"status": {"state": state, "allocated": {}}}
-        made.perform(Write(Verb.PATCH, k.VC_QUEUE, "", name, body, subresource="status"))
+        made.perform(Write(Verb.PATCH, VC_QUEUE, "", name, body, subresource="status"))
     return made
 
 
 def refusal(store: Store, what: tuple[Kind, Doc]) -> str:
     try:
-        store.perform(_write(*what))
+        store.perform(creation(*what))
     except ApiError as error:
         return error.message
     return ""
@@ -52,4 +54,4 @@ def test_what_the_policies_accept_is_accepted(store: Store, at: int) -> None:
     told = refusal(store, ACCEPTED[at])
     if told:  # what CEL cannot say, by docs/admission-policies.md: sums over siblings
         assert "sum of children's guarantee" in told
-        assert ACCEPTED[at][0] is k.VC_QUEUE
+        assert ACCEPTED[at][0] is VC_QUEUE

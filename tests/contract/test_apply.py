@@ -20,8 +20,8 @@ from fairlead.core.model.kinds import (
     Kind,
 )
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, deployment, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, deployment, pod
 
 Doc = dict[str, Any]
 

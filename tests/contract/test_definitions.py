@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 from fairlead.client.port import Query
 from fairlead.cluster.store.store import StoreApi
 from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
-from fairlead.errors import ApiError, Invalid, NotFound
-from tests.contract.conftest import ApiUnderTest
+from fairlead.errors import AlreadyExists, ApiError, Invalid, NotFound
+from tests.support.contract.api_under_test import ApiUnderTest
 
 Doc = dict[str, Any]
+SHARED = "shared.example.com"
 SPEC: Doc = {
     "type": "object",
     "required": ["size"],
@@ -65,9 +67,9 @@ def group_of(world: ApiUnderTest) -> str:
     return f"{world.namespace}.example.com"
 
 
-async def served(world: ApiUnderTest, name: str = "v1") -> Kind:
+async def served(world: ApiUnderTest, name: str = "v1", *, group: str = "") -> Kind:
     """The kind as this world knows it, once it is served."""
-    group = group_of(world)
+    group = group or group_of(world)
     async with asyncio.timeout(180):
         while True:
             if isinstance(world.api, StoreApi):
@@ -86,6 +88,13 @@ async def served(world: ApiUnderTest, name: str = "v1") -> Kind:
 async def define(world: ApiUnderTest, *versions: Doc) -> Kind:
     await world.create(CUSTOM_RESOURCE_DEFINITION, definition(group_of(world), *versions))
     return await served(world)
+
+
+async def shared(world: ApiUnderTest) -> Kind:
+    """The kind of all tests that leave its definition alone: a real server takes seconds to serve a new one."""
+    with suppress(AlreadyExists):
+        await world.create(CUSTOM_RESOURCE_DEFINITION, definition(SHARED))
+    return await served(world, group=SHARED)
 
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
@@ -120,7 +129,7 @@ async def test_a_definition_gets_names_conditions_and_stored_versions(world: Api
 
 
 async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world: ApiUnderTest) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     doc = await world.create(
         kind, thing(unknown=1, free={"a": {"b": None}}, maybe=None, parts=[{"name": "x", "unknown": 1}], port="80%")
     )
@@ -132,7 +141,7 @@ async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world
 
 
 async def test_strict_validation_names_the_unknown_field(world: ApiUnderTest) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.unknown"'):
         await world.create(kind, thing(unknown=1), params={"fieldValidation": "Strict"})
 
@@ -154,14 +163,14 @@ async def test_strict_validation_names_the_unknown_field(world: ApiUnderTest) ->
     ],
 )
 async def test_rules_are_worded_as_in_the_original(world: ApiUnderTest, spec: Doc, words: str) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     with pytest.raises(Invalid) as caught:
         await world.create(kind, thing(**spec))
     assert words in caught.value.message
 
 
 async def test_a_rule_about_the_old_value_holds_for_updates_only(world: ApiUnderTest) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     await world.create(kind, thing(color="blue"))
     with pytest.raises(Invalid, match="spec: Invalid value: color is immutable"):
         await world.patch(kind, "t", {"spec": {"color": "red"}})
@@ -169,7 +178,7 @@ async def test_a_rule_about_the_old_value_holds_for_updates_only(world: ApiUnder
 
 
 async def test_status_and_scale_are_apart_from_the_spec(world: ApiUnderTest) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     doc = await world.create(kind, thing() | {"status": {"size": 9}})
     assert "status" not in doc
     change = {"status": {"size": 4, "selector": "a=b"}, "spec": {"size": 7}}
@@ -182,7 +191,7 @@ async def test_status_and_scale_are_apart_from_the_spec(world: ApiUnderTest) -> 
 
 
 async def test_lists_choose_by_selectable_fields(world: ApiUnderTest) -> None:
-    kind = await define(world)
+    kind = await shared(world)
     await world.create(kind, thing("a", color="blue"))
     await world.create(kind, thing("b"))
     assert await world.names(kind, field_selector="spec.color=blue") == ["a"]

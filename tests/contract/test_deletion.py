@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, NODE, POD
 from fairlead.errors import Conflict, Forbidden, Invalid, NotFound
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, node, pod
 
 
 async def bound(world: ApiUnderTest, name: str = "p", **metadata: object) -> None:

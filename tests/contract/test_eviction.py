@@ -9,8 +9,8 @@ import pytest
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from fairlead.errors import BadRequest, NotFound, TooManyRequests
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import node, pod
 
 Doc = dict[str, Any]
 

@@ -7,8 +7,8 @@ import pytest
 from fairlead.client.port import Query
 from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import BadRequest, Gone
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, node, pod
 
 
 async def test_items_say_what_they_are_and_the_list_has_a_version(world: ApiUnderTest) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, PRIORITY_CLASS
 from fairlead.errors import AlreadyExists, ApiError, BadRequest, Conflict, Invalid, NotFound
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, deployment, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, deployment, node, pod
 
 
 async def test_a_created_object_gets_its_identity_from_the_server(world: ApiUnderTest) -> None:

@@ -9,8 +9,8 @@ import pytest
 from fairlead.core.model.flow import PatchType
 from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, deployment, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, deployment, node, pod
 
 JSON, MERGE, STRATEGIC = PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC
 

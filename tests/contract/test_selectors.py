@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.core.model.kinds import DEVICE_CLASS
 from fairlead.errors import Invalid
-from tests.contract.conftest import ApiUnderTest
+from tests.support.contract.api_under_test import ApiUnderTest
 
 WRONG = {
     "device.foo == 1": "undefined field 'foo'",

@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.errors import ApiError, Conflict, Invalid, NotFound
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, deployment, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, deployment, node, pod
 
 
 async def test_an_update_leaves_the_status_alone_and_a_status_update_the_spec(world: ApiUnderTest) -> None:

@@ -12,8 +12,8 @@ from fairlead.client.reflector import Reflector
 from fairlead.core.model.flow import Change, Watch
 from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import Gone
-from tests.contract.conftest import ApiUnderTest
-from tests.contract.documents import config, node, pod
+from tests.support.contract.api_under_test import ApiUnderTest
+from tests.support.contract.documents import config, node, pod
 
 
 async def version(world: ApiUnderTest) -> str:

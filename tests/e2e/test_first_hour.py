@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.control_plane import real_binary
 from tests.support.doc_blocks import COMMANDS, PAGES, REPOSITORY, blocks_of
 from tests.support.doc_shell import PageShell, needs_kubectl
+from tests.support.real.control_plane import real_binary
 
 PAGES_OF_THE_HOUR = [
     page
@@ -22,6 +22,7 @@ PAGES_OF_THE_HOUR = [
 
 
 @pytest.mark.kube
+@pytest.mark.takes(seconds=120)
 @pytest.mark.parametrize("page", PAGES_OF_THE_HOUR, ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_a_reader_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
     with PageShell(tmp_path, str(Path(real_binary("kubectl")).parent)) as shell:

@@ -22,11 +22,12 @@ from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind
+from fairlead.core.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from fairlead.errors import NotFound
 from fairlead.testing.builders import job, pod, podgroup, priority_class
-from tests.e2e.scheduler_process import GANG_GATES, PATIENCE, SchedulerProcess
-from tests.e2e.up import Up
+from fairlead.volcano.kinds import VC_POD_GROUP
+from tests.support.processes.scheduler_process import GANG_GATES, PATIENCE, SchedulerProcess
+from tests.support.processes.up import Up
 
 NODES, CPUS = 9, 8
 SIZE, RIVALS = 66, 8

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.e2e.kubectl_api_suite import KubectlApiSuite
+from tests.support.processes.kubectl_api_suite import KubectlApiSuite
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl is installed; `make test-kube` builds one")

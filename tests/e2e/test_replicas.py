@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.replicas import CPUS, OPTIMISTIC, SHARDS, share_nodes
+from tests.support.processes.replicas import CPUS, OPTIMISTIC, SHARDS, share_nodes
 
 
 @pytest.mark.long

@@ -18,8 +18,8 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.kinds import LEASE, POD
 from fairlead.testing.builders import pod
-from tests.e2e.scheduler_process import CONFIG, PATIENCE, SchedulerProcess
-from tests.e2e.up import Up
+from tests.support.processes.scheduler_process import CONFIG, PATIENCE, SchedulerProcess
+from tests.support.processes.up import Up
 from tests.support.promql import Prometheus, alert_queries, board_queries
 
 

@@ -20,7 +20,7 @@ from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
 from fairlead.testing.builders import deployment, pod
-from tests.e2e.up import Up
+from tests.support.processes.up import Up
 
 
 async def in_cluster(up: Up, work: Callable[[KubeApi], Any]) -> Any:

@@ -19,7 +19,7 @@ from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP
 from fairlead.errors import ApiError
-from tests.e2e.up import Up
+from tests.support.processes.up import Up
 
 KILLS = 10
 WRITERS = 8

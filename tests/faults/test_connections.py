@@ -17,7 +17,7 @@ from fairlead.core.model.flow import Change, Doc, Verb, Watch, Write
 from fairlead.core.model.kinds import LEASE, POD, Kind
 from fairlead.errors import ApiError, InternalError, Interrupted, NotFound, Unreachable
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
-from tests.faults.virtual_loop import jump, now, run_virtually
+from tests.support.virtual_loop import jump, now, run_virtually
 
 # ---- watches ----
 

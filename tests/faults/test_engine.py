@@ -9,9 +9,10 @@ import pytest
 
 from fairlead.cli.dumping import Told, compare
 from fairlead.core.model import kinds
+from fairlead.core.state.preemptions import preemptions_of
 from fairlead.errors import Conflict, Forbidden, InternalError, Unreachable
 from fairlead.testing.builders import node, priority_class
-from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
+from tests.support.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
 
 HUGE = {"cpu": "9223372036854775807", "pods": "9223372036854775807", "memory": "8191Pi"}
 HOST = "kubernetes.io/hostname"
@@ -193,8 +194,8 @@ def test_a_deletion_whose_answer_was_lost_is_not_repeated_for_a_preemptor_that_i
     world.run(60)
     assert faults.count(deletes()) == {"low": 1}
     assert world.bindings() == {"low": "node-0"}
-    assert not world.scheduler.evictions.unanswered()
-    assert not world.scheduler.cluster.preempting
+    assert not world.scheduler.pods.evictions.unanswered()
+    assert not preemptions_of(world.scheduler.cluster).any_under_way
 
 
 def test_victims_of_two_preemptors_are_deleted_once() -> None:

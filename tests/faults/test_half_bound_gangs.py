@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.testing.builders import Builder, node, priority_class
-from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds
+from fairlead.core.model import kinds
+from fairlead.testing.builders import Builder, node, podgroup, priority_class
+from tests.support.documents import group
+from tests.support.faulty_port import MANNERS, Faults, FaultyWorld, binds
 
 
 def half_bound_world(manner: str) -> FaultyWorld:
@@ -51,4 +53,61 @@ def test_a_gang_that_lost_its_room_to_drains_gets_the_next_room(manner: str) -> 
     world.apply(node("new"))
     world.run(60)
     assert world.waiting() == ["alone"]
+    world.check()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_member_is_placed_although_the_others_ended_while_its_bind_failed(native: bool) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 3)
+    faults.refuse(binds("gang-2"), times=100)
+    if native:
+        world.apply(group("gang", 3))
+    else:
+        world.apply(podgroup("gang", 3))
+    for at in range(3):
+        member = world.one(f"gang-{at}", cpu="5").running_for("4s").restarting("Never")
+        world.apply(member.having(schedulingGroup={"podGroupName": "gang"}) if native else member.in_group("gang"))
+    world.run(12)
+    assert faults.hit > 2
+    assert world.waiting() == ["gang-2"]
+    faults.stop()
+    world.run(60)
+    assert world.waiting() == []
+    world.check()
+
+
+def test_a_member_that_loses_its_place_after_the_others_ended_gets_another() -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 3)
+    faults.refuse(binds("gang-2"), times=100)
+    world.apply(group("gang", 3))
+    for at in range(3):
+        member = world.one(f"gang-{at}", cpu="5").running_for("4s").restarting("Never")
+        world.apply(member.having(schedulingGroup={"podGroupName": "gang"}))
+    world.run(12)
+    world.apply(*[node(f"node-{at}").cordoned() for at in range(3)])
+    faults.stop()
+    world.run(60)
+    assert world.waiting() == ["gang-2"]
+    world.apply(node("new"))
+    world.run(60)
+    assert world.waiting() == []
+    world.check()
+
+
+def test_a_member_waits_for_one_that_was_deleted_while_its_bind_failed() -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 3)
+    faults.refuse(binds("gang-2"), times=100)
+    world.gang("gang", 3, cpu="5")
+    world.run(6)
+    world.delete(kinds.POD, "gang-0")
+    world.run(6)
+    faults.stop()
+    world.run(60)
+    assert world.waiting() == ["gang-2"]
+    world.apply(world.one("gang-3", cpu="5").in_group("gang"))
+    world.run(60)
+    assert world.waiting() == []
     world.check()

@@ -19,6 +19,7 @@ from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError, InternalError, TooManyRequests, Unreachable
 from fairlead.runtime.virtual import Latencies
 from fairlead.volcano.jobs.job_plugins.env import EnvPlugin
+from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP
 from tests.support.job_cases import TWENTY, Case, spec, task
 from tests.support.job_cluster import JobCluster, volcano_controllers
 
@@ -62,7 +63,7 @@ DISK = {
 }  # fmt: skip
 
 
-OF_ITS_OWN = {k.CONFIG_MAP, k.SECRET, k.SERVICE, k.NETWORK_POLICY, k.VC_POD_GROUP, k.POD}
+OF_ITS_OWN = {k.CONFIG_MAP, k.SECRET, k.SERVICE, k.NETWORK_POLICY, VC_POD_GROUP, k.POD}
 
 
 def lives(cases: Sequence[Case], fault: Fault, *, late: float = 0.0) -> dict[str, str]:
@@ -129,7 +130,7 @@ def test_whichever_write_fails_the_job_ends(performed: bool, late: float) -> Non
 
 
 @pytest.mark.parametrize("kind", [k.CONFIG_MAP, k.SECRET, k.SERVICE, k.NETWORK_POLICY, k.PERSISTENT_VOLUME_CLAIM,
-                                  k.VC_POD_GROUP, k.POD, k.VC_JOB], ids=str)  # fmt: skip
+                                  VC_POD_GROUP, k.POD, VC_JOB], ids=str)  # fmt: skip
 def test_a_kind_that_is_refused_three_times_does_not_stop_the_job(kind: Kind) -> None:
     left = dict.fromkeys(Verb, 3)
 

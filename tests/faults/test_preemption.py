@@ -15,7 +15,7 @@ from fairlead.cluster.kubelets.pod_script import PodScript
 from fairlead.core.model import kinds
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import podgroup, priority_class
-from tests.faults.faulty_port import Faults, FaultyWorld, binds
+from tests.support.faulty_port import Faults, FaultyWorld, binds
 
 NODES, PREEMPTORS = 10, 20
 

@@ -20,7 +20,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError
 from fairlead.testing.builders import node, priority_class
-from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld
+from tests.support.faulty_port import MANNERS, Faults, FaultyWorld
 
 GROUP = "scheduling.k8s.io/group-name"
 HOST = "kubernetes.io/hostname"

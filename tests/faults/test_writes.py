@@ -11,12 +11,13 @@ import pytest
 
 from fairlead.client.retry import Throttle
 from fairlead.core.model.flow import Doc, PatchType, Reply, Verb, Write
-from fairlead.core.model.kinds import EVENT_V1, POD, VC_POD_GROUP, Kind
+from fairlead.core.model.kinds import EVENT_V1, POD, Kind
 from fairlead.errors import NotSent, TooManyRequests, Unreachable
 from fairlead.runtime.reporting import ApiReporter, OncePerMinute
 from fairlead.runtime.write_queue import MOST_EVENTS, AdaptiveLimit, WriteClass, WriteQueue, class_of
 from fairlead.runtime.writers import ConcurrentWriter, SendingRules
-from tests.faults.virtual_loop import jump, now, run_virtually
+from fairlead.volcano.kinds import VC_POD_GROUP
+from tests.support.virtual_loop import jump, now, run_virtually
 
 
 def bind(name: str) -> Write:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 
@@ -14,9 +15,10 @@ from yarl import URL
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store import schema
 from fairlead.cluster.store.store import Store
-from tests.fuzz.requests import Fuzz, Request, populate
+from tests.support.fuzz.drawn_requests import DrawnFuzz
+from tests.support.fuzz.requests import Fuzz, Request, populate
 
-REQUESTS, PARTS = 10_000, 8
+REQUESTS, PARTS, DRAWN = 10_000, 8, 400
 DELIBERATE = frozenset({504})
 """A version that is still to come: the original answers the same."""
 AT_ONCE = 8
@@ -27,13 +29,19 @@ def test_no_request_gets_a_500_and_the_store_stays_whole(part: int) -> None:
     asyncio.run(_fuzz(part, REQUESTS // PARTS))
 
 
-async def _fuzz(seed: int, count: int) -> None:
+def test_no_request_that_is_drawn_by_openapi_gets_a_500() -> None:
+    """`make fuzz WHAT=requests N=...` sends more of them."""
+    seed = int(os.environ.get("FAIRLEAD_FUZZ_SEED") or 1)
+    asyncio.run(_fuzz(seed, int(os.environ.get("FAIRLEAD_REQUESTS") or DRAWN), drawn=True))
+
+
+async def _fuzz(seed: int, count: int, *, drawn: bool = False) -> None:
     store = Store(clock=time.time, rng=random.Random(seed))
     populate(store)
     server = Server(store, token="t")
     await server.start()
-    fuzz = Fuzz(seed)
-    requests = iter([fuzz.request() for _ in range(count)])
+    fuzz = DrawnFuzz(seed, store) if drawn else Fuzz(seed)
+    requests = (fuzz.request() for _ in range(count))
     try:
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
             await asyncio.gather(*(_ask(session, server.url, requests) for _ in range(AT_ONCE)))

@@ -7,7 +7,6 @@ kubectl, whether there is a new resourceVersion, the generation, and which field
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,18 +14,19 @@ from typing import Any
 
 import pytest
 
-from fairlead.cluster.store.store import Store
-from fairlead.core.model.kinds import BUILT_IN, KOORDINATOR, X_POD_GROUP
+from fairlead.assembly.cluster import ClusterAssembly
+from fairlead.core.model.kinds import X_POD_GROUP, served_kinds
+from fairlead.koordinator.kinds import SERVED as KOORDINATOR
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
 from fairlead.testing.harness import START
 from fairlead.testing.serving import Served
-from tests.e2e.kubectl_suite import Kubectl
-from tests.e2e.scheduler_process import GANG_GATES
-from tests.kube import every_kind
-from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
-from tests.kube.gang_contenders import NEXT_GATES
+from tests.support.processes.kubectl_suite import Kubectl
+from tests.support.processes.scheduler_process import GANG_GATES
+from tests.support.real import every_kind
+from tests.support.real.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.support.real.gang_contenders import NEXT_GATES
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
 Doc = dict[str, Any]
 KNOWN = {
     # The real server stores these once more, in other bytes, though no field is different afterwards.
@@ -57,9 +57,9 @@ def real_server(directory: Path, groups: str) -> Iterator[Path]:
 @contextmanager
 def our_server() -> Iterator[Path]:
     """The kubeconfig of a Store that nobody works on, as nobody does on the real one."""
-    clock = VirtualClock(START)
-    store = Store(clock=clock, rng=random.Random(1))
-    served = Served(store, VirtualRuntime(store, [], clock=clock))
+    clock, assembly = VirtualClock(START), ClusterAssembly(names=(), seed=1)
+    cluster = assembly.over(assembly.store(clock))
+    served = Served(cluster, VirtualRuntime(cluster.store, [], clock=clock))
     try:
         yield served.kubeconfig
     finally:
@@ -120,4 +120,7 @@ def test_the_documents_are_of_every_kind_that_is_served() -> None:
     parts."""
     docs = [*every_kind.documents("a", groups="v1alpha2"), *every_kind.groups_alone("a", groups="v1beta1")]
     covered = {(doc["apiVersion"], doc["kind"]) for doc in docs}
-    assert {kind for kind in BUILT_IN if (kind.api_version, kind.kind) not in covered} == {X_POD_GROUP, *KOORDINATOR}
+    assert {kind for kind in served_kinds() if (kind.api_version, kind.kind) not in covered} == {
+        X_POD_GROUP,
+        *KOORDINATOR,
+    }

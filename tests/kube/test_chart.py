@@ -19,12 +19,12 @@ from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model import kinds as k
 from fairlead.core.model.kinds import Kind
-from tests.kube.audited import Lab
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, real_binary
-from tests.kube.image_root import ACCOUNT, HOUSE, Image, Pod, run_steps
+from tests.support.real.audited import Lab
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, real_binary
+from tests.support.real.image_root import ACCOUNT, HOUSE, Image, Pod, run_steps
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
 
 CHART, SPACE = HOUSE / "deploy" / "chart", "fairlead-system"
 MONITORING = [

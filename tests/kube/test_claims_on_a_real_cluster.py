@@ -18,9 +18,9 @@ from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import NotFound
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
-from tests.kube.control_plane import ControlPlane
-from tests.kube.test_volumes_on_a_real_cluster import Cluster, connected
-from tests.scenario.test_resource_claims import DRIVER, claim, device_class, devices, gpus, pod, template
+from tests.support.claims import DRIVER, claim, device_class, devices, gpus, pod, template
+from tests.support.real.connected import Cluster, connected
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 MIG = "mig.example.com"
@@ -169,7 +169,7 @@ async def test_a_card_is_given_whole_or_in_partitions_but_not_both(plane: Contro
 async def killed_before_its_bind(plane: ControlPlane) -> None:
     """Run a scheduler that is killed when it has written the claim of the next pod and is about to bind it."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.kube.doomed_scheduler", str(plane.kubeconfig)
+        sys.executable, "-m", "tests.support.real.doomed_scheduler", str(plane.kubeconfig)
     )
     try:
         async with asyncio.timeout(180):

@@ -24,7 +24,7 @@ from fairlead.errors import NotFound
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import Builder, deployment, job, namespace, node, pod
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

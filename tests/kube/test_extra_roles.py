@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.roles.documents import extra_rules
 from fairlead.cluster.kubelets.refused_pods import REPLACED
 from fairlead.core.model import kinds as k
 from fairlead.core.model.owner_sizes import OWNERS, owner_kind
-from tests.kube.audited import Lab, Right, fairlead, granted_rights, laboratory, refused, used_rights
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, define_volcano_kinds
-from tests.kube.test_roles import CONFIG, OURS, has_node, ours
-from tests.kube.test_volcano_roles import CONF, VOLCANO
+from tests.support.real.audited import Lab, fairlead, laboratory, refused, used_rights
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, define_volcano_kinds
+from tests.support.real.roles import CONFIG, OURS, VOLCANO, VOLCANO_CONF, extra_rights, has_node, ours
 
 pytestmark = pytest.mark.kube
 
@@ -26,10 +24,6 @@ CARDS = """\
       deviceshare.VGPUEnable: true
       deviceshare.NodeLockEnable: true
 """
-
-
-def extra_rights(extra: str) -> set[Right]:
-    return granted_rights([{"rules": extra_rules(extra)}])
 
 
 async def owners_are_looked_for(lab: Lab) -> None:
@@ -74,7 +68,7 @@ async def test_every_extra_is_used_in_full(tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path, accounts=(OURS, VOLCANO), audited=True)
     config, conf = tmp_path / "scheduler.yaml", tmp_path / "volcano-scheduler.conf"
     config.write_text(CONFIG)
-    conf.write_text(CONF + CARDS)
+    conf.write_text(VOLCANO_CONF + CARDS)
     async with laboratory(plane) as lab:
         await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
         granted = await lab.bind_roles("second", OURS, lease=("default", "fairlead"), extras=("owners", "replacing"))

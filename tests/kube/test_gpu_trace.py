@@ -12,7 +12,7 @@ import pytest
 from papers.reference.checks import CheckOptions, ReferenceCheck
 from papers.reference.directories import checks_of
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=70)]
 
 DATA = Path(__file__).parents[1] / "parity" / "data" / "lab" / "openb"
 CHECKS = checks_of(DATA, CheckOptions())

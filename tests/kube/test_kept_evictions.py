@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.core.model import kinds as k
-from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, free_port
-from tests.kube.test_extra_roles import extra_rights
-from tests.kube.test_roles import CONFIG, OURS, has_node, ours
+from tests.support.real.audited import Lab, fairlead, laboratory, refused, used_rights
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, free_port
+from tests.support.real.roles import CONFIG, OURS, extra_rights, has_node, ours
 
 pytestmark = pytest.mark.kube
 

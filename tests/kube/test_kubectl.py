@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.kubectl_api_suite import KubectlApiSuite
-from tests.kube.control_plane import real_binary
+from tests.support.processes.kubectl_api_suite import KubectlApiSuite
+from tests.support.real.control_plane import real_binary
 
 
 @pytest.mark.kube
+@pytest.mark.takes(seconds=50)
 class TestPinnedKubectl(KubectlApiSuite):
     @pytest.fixture(scope="class")
     @classmethod

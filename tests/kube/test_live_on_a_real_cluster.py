@@ -20,7 +20,7 @@ from fairlead.core.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

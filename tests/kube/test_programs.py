@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS
-from tests.e2e.kubectl_suite import Kubectl, fairlead_up
-from tests.kube.control_plane import real_binary
+from fairlead.volcano.family import VOLCANO_CONTROLLERS
+from tests.support.processes.kubectl_suite import Kubectl, fairlead_up
+from tests.support.real.control_plane import real_binary
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
 
 CHART = Path(__file__).parent / "chart"
 PATIENCE = 180.0
@@ -143,7 +143,7 @@ def test_the_official_dynamic_client_applies_server_side(kubectl: Kubectl, kubec
 
 def test_kr8s_creates_waits_scales_and_deletes(kubectl: Kubectl, kubeconfig: Path) -> None:
     """In a process of its own: kr8s leaves its connections to the end of the program."""
-    story = Path(__file__).with_name("kr8s_story.py")
+    story = Path(__file__).parents[1] / "support" / "real" / "kr8s_story.py"
     done = subprocess.run(
         [sys.executable, str(story), kubectl.namespace, str(kubeconfig)], capture_output=True, text=True, timeout=120,
         check=False,

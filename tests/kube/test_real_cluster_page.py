@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.contenders import node_document
-from tests.kube.control_plane import ControlPlane, free_port, real_binary
+from tests.support.real.contenders import node_document
+from tests.support.real.control_plane import ControlPlane, free_port, real_binary
 
 pytestmark = pytest.mark.kube
 

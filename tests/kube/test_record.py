@@ -17,7 +17,7 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.testing.builders import node, pod
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

@@ -16,9 +16,9 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import EVENT_V1, NODE, POD
-from tests.kube import contenders
-from tests.kube.contenders import FAIRLEAD, KUBE, pod_document
-from tests.kube.control_plane import ControlPlane
+from tests.support.real import contenders
+from tests.support.real.contenders import FAIRLEAD, KUBE, pod_document
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

@@ -15,7 +15,7 @@ from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import NAMESPACE, NODE, POD
 from fairlead.testing.builders import namespace, node, pod
 from fairlead.testing.harness import Harness
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

@@ -11,9 +11,9 @@ import pytest
 
 from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.storage_builders import claim, storage_class
-from tests.kube.strangers import Strangers
+from tests.support.real.strangers import Strangers
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=25)]
 
 THEIRS = (
     "garbage-collector-controller", "job-controller", "deployment-controller", "replicaset-controller",

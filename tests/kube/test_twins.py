@@ -25,7 +25,7 @@ from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, NAMESPACE, NODE, POD, SERVICE, Kind
 from fairlead.errors import ApiError
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 

@@ -13,12 +13,12 @@ import pytest
 
 from fairlead.core.model import kinds as k
 from fairlead.errors import NotFound
-from tests.kube.audited import fairlead, laboratory, refused
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane
-from tests.kube.test_roles import CONFIG, OURS, has_node, ours, volumes_are_chosen
-from tests.scenario.test_resource_claims import claim, device_class, devices, gpus
-from tests.scenario.test_resource_claims import pod as claiming_pod
+from tests.support.claims import claim, device_class, devices, gpus
+from tests.support.claims import pod as claiming_pod
+from tests.support.real.audited import fairlead, laboratory, refused
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane
+from tests.support.real.roles import CONFIG, OURS, has_node, ours, volumes_are_chosen
 
 pytestmark = pytest.mark.kube
 

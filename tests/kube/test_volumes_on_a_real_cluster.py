@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from fairlead.client.client import KubeApi
-from fairlead.client.credentials import load_kubeconfig
-from fairlead.client.port import Query
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.model import kinds
@@ -24,7 +20,8 @@ from fairlead.kube.volumes.binding import VolumeBinding
 from fairlead.kube.volumes.errand import volume_patch
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
-from tests.kube.control_plane import ControlPlane
+from tests.support.real.connected import connected
+from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
 
@@ -66,38 +63,8 @@ def pod(name: str, *claims: str) -> Doc:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}}
 
 
-class Cluster:
-    def __init__(self, api: KubeApi) -> None:
-        self.api = api
-
-    async def make(self, kind: kinds.Kind, body: Doc) -> None:
-        namespace = "default" if kind.namespaced else ""
-        await self.api.perform(Write(Verb.CREATE, kind, namespace, body["metadata"]["name"], body))
-
-    async def read(self, kind: kinds.Kind, name: str) -> Doc:
-        listed = await self.api.list(kind, Query(namespace="default" if kind.namespaced else ""))
-        return next(doc for doc in listed.items if doc["metadata"]["name"] == name)
-
-    async def until(self, kind: kinds.Kind, name: str, holds: Callable[[Doc], bool]) -> Doc:
-        async with asyncio.timeout(180):
-            while True:
-                doc = await self.read(kind, name)
-                if holds(doc):
-                    return doc
-                await asyncio.sleep(0.2)
-
-
 def is_in(phase: str) -> Callable[[Doc], bool]:
     return lambda doc: bool(doc["status"].get("phase") == phase)
-
-
-@asynccontextmanager
-async def connected(plane: ControlPlane) -> AsyncIterator[Cluster]:
-    api = KubeApi(load_kubeconfig(plane.kubeconfig))
-    try:
-        yield Cluster(api)
-    finally:
-        await api.close()
 
 
 async def test_a_pod_gets_the_disks_that_the_real_controller_then_binds(plane: ControlPlane) -> None:

@@ -9,9 +9,9 @@ import yaml
 
 from fairlead.assembly.loading import load_config
 from fairlead.config.problems import ConfigErrors
-from tests.kube.real_config import ask_kube_scheduler
+from tests.support.real.real_config import ask_kube_scheduler
 
-FILES = Path(__file__).parents[1] / "unit" / "config"
+FILES = Path(__file__).parents[1] / "unit" / "kube" / "config"
 RIGHT = [*sorted((FILES / "right").glob("*.yaml")), Path(__file__).parent / "data" / "kube" / "scheduler-config.yaml"]
 WRONG = sorted((FILES / "wrong").glob("*.yaml"))
 

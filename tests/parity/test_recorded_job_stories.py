@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.stories import story_scheduler
-from fairlead.kube.replay.recording import Form, Scenario, scenarios_in
+from fairlead.kube.replay.recording import Scenario, scenarios_in
+from fairlead.volcano.replay.forms import STORY_FORM
 from fairlead.volcano.replay.story_agreement import Agreement
-from fairlead.volcano.replay.story_replay import StoryReplay
+from tests.support.replays import replayed
 
 RECORDING = Path(__file__).parent / "data" / "volcano" / "jobs.jsonl.gz"
 PARTS = 6
@@ -23,15 +23,13 @@ PARTS = 6
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_step_of_a_recorded_story_is_ours_too(part: int) -> None:
     stories = [story for number, story in enumerate(scenarios_in(RECORDING)) if number % PARTS == part]
-    differences = [
-        difference for story in stories for step in StoryReplay(story, story_scheduler).steps() for difference in step
-    ]
+    differences = [difference for story in stories for step in replayed(story) for difference in step]
     assert differences == []
 
 
 def test_the_recording_of_stories_is_whole() -> None:
     stories = list(scenarios_in(RECORDING))
-    assert {story.form for story in stories} == {Form.STORY}
+    assert {story.form for story in stories} == {STORY_FORM}
     assert len(stories) == 245
     assert sum(len(story.doc["steps"]) for story in stories) == 1468
 
@@ -61,7 +59,7 @@ def test_a_story_that_ended_otherwise_is_told_apart(field: str) -> None:
                     job["status"].pop("version", None)
             case "events":
                 after["events"] = [["Job", "job1", "Normal", "ExecuteAction", "Start to execute nothing ", "x"]]
-    found = Counter(d.field.split(".")[0] for step in StoryReplay(story, story_scheduler).steps() for d in step)
+    found = Counter(d.field.split(".")[0] for step in replayed(story) for d in step)
     assert found["jobs" if field in ("phase", "version") else field] > 0
 
 
@@ -72,7 +70,7 @@ def test_an_object_made_anew_is_told_from_one_that_stayed() -> None:
     for step in story.doc["steps"]:
         for secret in ((step.get("after") or {}).get("secrets") or {}).values():
             secret["try"] = 1
-    assert [d for step in StoryReplay(story, story_scheduler).steps() for d in step if d.field == "secrets made anew"]
+    assert [d for step in replayed(story) for d in step if d.field == "secrets made anew"]
 
 
 def _made_again(story: Scenario, section: str) -> bool:

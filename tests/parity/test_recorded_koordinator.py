@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.koordinator.config.recorded import recorded_koordinator
 from fairlead.koordinator.gangs import preemption
 from fairlead.koordinator.gangs.preemption import JobRoom, JobVictims
-from fairlead.koordinator.replay.replay import KoordinatorReplay
 from fairlead.kube.replay.recording import scenarios_in
 from fairlead.kube.replay.replay import Report
+from tests.support.replays import replayed
 
 DATA = Path(__file__).parent / "data" / "koordinator"
 PARTS = 2
@@ -26,7 +25,7 @@ def test_every_recorded_decision_of_koordinator_is_ours_too(part: int) -> None:
     report = Report()
     for number, scenario in enumerate(scenarios_in(DATA / "decisions.jsonl.gz")):
         if number % PARTS == part:
-            for differences in KoordinatorReplay(scenario, recorded_koordinator).decisions():
+            for differences in replayed(scenario):
                 report.add(scenario.family, differences)
     assert report.differences == []
     assert report.total > 200
@@ -56,7 +55,7 @@ def test_gangs_evict_whom_the_original_evicts(monkeypatch: pytest.MonkeyPatch) -
         decision = next(decision for decision in scenario.doc["decisions"] if decision.get("nominated"))
         nominated = decision["nominated"]
         found.clear()
-        for differences in KoordinatorReplay(scenario, recorded_koordinator).decisions():
+        for differences in replayed(scenario):
             assert not differences
         room = found[0]  # a second try of the group waits for victims that are terminating
         assert isinstance(room, JobRoom)

@@ -19,13 +19,14 @@ from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import Kind
 from fairlead.core.model.times import seconds_of
 from fairlead.errors import AlreadyExists, NotFound
+from fairlead.volcano.kinds import VC_JOB, VC_JOB_FLOW, VC_JOB_TEMPLATE, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.vcctl.command import as_tool, run_vcctl
 from fairlead.volcano.vcctl.work import VcFault
 
 RECORDING = Path(__file__).parent / "data" / "volcano" / "vcctl.jsonl.gz"
 KINDS = {
-    "Job": k.VC_JOB, "Pod": k.POD, "PodGroup": k.VC_POD_GROUP, "JobFlow": k.VC_JOB_FLOW, "Event": k.EVENT,
-    "JobTemplate": k.VC_JOB_TEMPLATE, "Queue": k.VC_QUEUE,
+    "Job": VC_JOB, "Pod": k.POD, "PodGroup": VC_POD_GROUP, "JobFlow": VC_JOB_FLOW, "Event": k.EVENT,
+    "JobTemplate": VC_JOB_TEMPLATE, "Queue": VC_QUEUE,
 }  # fmt: skip
 
 
@@ -133,9 +134,9 @@ def test_commands_that_change_something_answer_as_vcctl_did(tmp_path: Path) -> N
     task = {"name": "t", "replicas": 1, "template": {"spec": {"containers": [{"name": "m", "image": "x"}]}}}
     flow = {"flows": [{"name": "a"}], "jobRetainPolicy": "retain"}
     for file, kind, name, spec in (
-        ("job.yaml", k.VC_JOB, "fromfile", {"tasks": [task]}),
-        ("jt.yaml", k.VC_JOB_TEMPLATE, "fromfile", {"tasks": [task]}),
-        ("jf.yaml", k.VC_JOB_FLOW, "second", flow),
+        ("job.yaml", VC_JOB, "fromfile", {"tasks": [task]}),
+        ("jt.yaml", VC_JOB_TEMPLATE, "fromfile", {"tasks": [task]}),
+        ("jf.yaml", VC_JOB_FLOW, "second", flow),
     ):
         metadata = {"name": name, "namespace": "cli"}
         doc = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}

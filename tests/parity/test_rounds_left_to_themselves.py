@@ -16,14 +16,14 @@ from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import close_round
 from fairlead.volcano.rounds.opening import open_round
 from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.settings import rounds_of
 
 DATA = Path(__file__).parent / "data" / "volcano"
 EVERY = 6
 
 
 def round_of(scenario: Scenario, seed: int) -> Round:
-    rounds = profile_of_volcano(load_volcano_config(scenario.doc["conf"], compatible=True)).rounds
-    assert rounds is not None
+    rounds = rounds_of(profile_of_volcano(load_volcano_config(scenario.doc["conf"], compatible=True)))
     fixed = rounds.__class__(rounds.actions, rounds.tiers, configurations=rounds.configurations)
     round = open_round(recorded_cluster(scenario), fixed, uid="ours", now=4e9, rng=Random(seed))
     for _ in run_actions(round):

@@ -1,9 +1,9 @@
 """PageShell: one bash in which the commands of a page are run, in order, as a reader would type them.
 
-There is no terminal, and what is printed has 80 columns. Commands that go on until they are interrupted (`fairlead up`,
-`scheduler`, `controllers` and `record`) run beside the others once they are ready, as in a second terminal. A second
-one of a kind ends the first, and `fairlead up` ends them all. At the end what is left is interrupted as by Ctrl-C, and
-must end well.
+They find examples/, as in a clone. There is no terminal, and what is printed has 80 columns. Commands that go on until
+they are interrupted (`fairlead up`, `scheduler`, `controllers` and `record`) run beside the others once they are ready,
+as in a second terminal. A second one of a kind ends the first, and `fairlead up` ends them all. At the end what is left
+is interrupted as by Ctrl-C, and must end well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.support.doc_blocks import COMMANDS, Block, blocks_of, matches
+from tests.support.doc_blocks import COMMANDS, REPOSITORY, Block, blocks_of, matches
 
 PATIENCE = 90.0
 COLUMNS = 80
@@ -35,6 +35,7 @@ class PageShell:
         path = os.pathsep.join([str(Path(sys.executable).parent), *programs, os.environ["PATH"]])
         home = directory / "home"
         home.mkdir(parents=True)
+        (directory / "examples").symlink_to(REPOSITORY / "examples")
         kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "FAIRLEAD_REAL") if name in os.environ}
         environment = {
             **kept, "PATH": path, "HOME": str(home), "COLUMNS": str(COLUMNS), "TERM": "dumb",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+from fairlead.cluster.housekeeping import housekeepers
 from fairlead.cluster.store.store import Store
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Controller, Doc, DocView, Write
 from fairlead.testing.builders import nodes
 from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.family import VOLCANO_CONTROLLERS
+from fairlead.volcano.kinds import VC_COMMAND, VC_JOB
 from tests.support.job_cases import GONE, Case
 from tests.support.volcano import VolcanoHarness
 
@@ -63,7 +64,7 @@ class JobCluster(Generic[C]):
             if not open_ones:
                 break
         self.harness.run(30)
-        assert not self.harness.list(kinds.VC_COMMAND)
+        assert not self.harness.list(VC_COMMAND)
         return {case.name: self._state(case.name) for case in self._cases}
 
     def _has_ended(self, case: Case) -> bool:
@@ -74,17 +75,17 @@ class JobCluster(Generic[C]):
         return not waiting and phase == case.ends
 
     def _state(self, name: str) -> tuple[str, int]:
-        job = self.harness.get(kinds.VC_JOB, name)
+        job = self.harness.get(VC_JOB, name)
         if job is None:
             return GONE, 0
         status = job.get("status") or {}
         return (status.get("state") or {}).get("phase", ""), int(status.get("retryCount") or 0)
 
     def _command(self, name: str, action: str) -> None:
-        job = self.harness.get(kinds.VC_JOB, name)
+        job = self.harness.get(VC_JOB, name)
         assert job is not None
-        target = {"apiVersion": kinds.VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"]}
+        target = {"apiVersion": VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"]}
         self.harness.apply({
-            "apiVersion": kinds.VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
+            "apiVersion": VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
             "metadata": {"generateName": f"{name}-", "namespace": "default"},
         })  # fmt: skip

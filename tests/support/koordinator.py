@@ -15,12 +15,13 @@ from typing import Any
 from fairlead.assembly.assemble import profiles_of
 from fairlead.assembly.registry import PluginRegistry
 from fairlead.config.source import parse_source
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb
 from fairlead.core.model.kinds import Registry
 from fairlead.errors import Conflict
 from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
-from fairlead.kube.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, parse_feature_gates
+from fairlead.koordinator.gates import COMPATIBLE
+from fairlead.koordinator.kinds import KOORD_DEVICE, KOORD_ELASTIC_QUOTA, KOORD_POD_GROUP, KOORD_RESERVATION
+from fairlead.kube.config.gates import DEFAULT_GATES, parse_feature_gates
 from fairlead.kube.config.kube import kube_config_from
 from tests.support.documents import node, pod
 from tests.support.scheduling import SchedulerScenario
@@ -29,7 +30,7 @@ GANG = "gang.scheduling.koordinator.sh/"
 QUOTA = "quota.scheduling.koordinator.sh/"
 SCHEDULING = "scheduling.koordinator.sh/"
 GPU = "koordinator.sh/gpu"
-KOORD_REGISTRY = Registry((*kinds.BUILT_IN, *(kind for kind in kinds.KOORDINATOR if kind not in kinds.BUILT_IN)))
+KOORD_REGISTRY = Registry()
 
 
 def koord_config(arguments: Mapping[str, Doc] | None = None, *, gates: str = "", compatible: bool = False) -> Any:
@@ -43,7 +44,7 @@ def koord_config(arguments: Mapping[str, Doc] | None = None, *, gates: str = "",
         else:
             entry["args"].update(args)
     on = parse_feature_gates(gates, defaults=DEFAULT_GATES)
-    on = on | {KOORDINATOR_COMPATIBLE} if compatible else on
+    on = on | {COMPATIBLE} if compatible else on
     return kube_config_from(document, capabilities=PluginRegistry().capabilities, gates=on)
 
 
@@ -168,7 +169,7 @@ def koord_group(name: str, *, least: int, annotations: Mapping[str, str] | None 
     if seconds:
         spec["scheduleTimeoutSeconds"] = seconds
     metadata = {"name": name, "namespace": "default", "uid": f"group-{name}", "annotations": dict(annotations or {})}
-    return _document(kinds.KOORD_POD_GROUP, metadata, spec)
+    return _document(KOORD_POD_GROUP, metadata, spec)
 
 
 def elastic_quota(
@@ -182,7 +183,7 @@ def elastic_quota(
         "name": name, "namespace": "default", "uid": f"quota-{name}", "labels": own,
         "annotations": dict(annotations or {}),
     }  # fmt: skip
-    return _document(kinds.KOORD_ELASTIC_QUOTA, metadata, {"min": dict(least), "max": dict(most)})
+    return _document(KOORD_ELASTIC_QUOTA, metadata, {"min": dict(least), "max": dict(most)})
 
 
 def koord_reservation(name: str, *, request: Mapping[str, str], owners: Mapping[str, str], **spec: Any) -> Doc:
@@ -193,7 +194,7 @@ def koord_reservation(name: str, *, request: Mapping[str, str], owners: Mapping[
         "name": name, "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z",
     }  # fmt: skip
     whole = {"template": template, "owners": [{"labelSelector": {"matchLabels": dict(owners)}}], **spec}
-    return _document(kinds.KOORD_RESERVATION, metadata, whole)
+    return _document(KOORD_RESERVATION, metadata, whole)
 
 
 def gpu_devices(name: str, *, count: int, memory: str = "16Gi") -> Doc:
@@ -204,7 +205,7 @@ def gpu_devices(name: str, *, count: int, memory: str = "16Gi") -> Doc:
         {"type": "gpu", "id": f"GPU-{name}-{at}", "minor": at, "health": True, "resources": resources}
         for at in range(count)
     ]
-    return _document(kinds.KOORD_DEVICE, {"name": name, "uid": f"device-{name}"}, {"devices": devices})
+    return _document(KOORD_DEVICE, {"name": name, "uid": f"device-{name}"}, {"devices": devices})
 
 
 def gpu_node(name: str, *, cpu: int, gpus: int = 2) -> tuple[Doc, Doc]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.plugin import Hint, Plugin, takes_part
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.framework.verdicts import VerdictCodes
@@ -58,7 +59,7 @@ class PluginScenario(Scenario):
     def prepared(self, plugin: Plugin, document: Doc) -> tuple[PendingPod, Cycle, Any]:
         pending = PendingPod(self.cluster, self.compiled(document))
         cycle = pending.cycle(plugin)
-        return pending, cycle, plugin.prepare(cycle) if takes_part(plugin, "prepare") else None
+        return pending, cycle, plugin.pre_filter(cycle) if takes_part(plugin, "pre_filter") else None
 
     def refusals(self, plugin: Plugin, document: Doc) -> dict[str, str]:
         """The refused nodes and why."""
@@ -79,15 +80,15 @@ class PluginScenario(Scenario):
         names = list(nodes) or list(self.cluster.table.row_of)
         cycle = PendingPod(self.cluster, self.compiled(document)).cycle(plugin)
         feasible = Nodes(self.cluster.table, np.array([self.row(name) for name in names], dtype=np.int32))
-        status = plugin.prepare_scores(cycle, feasible) if takes_part(plugin, "prepare_scores") else None
+        status = plugin.pre_score(cycle, feasible) if takes_part(plugin, "pre_score") else None
         if status is SKIP:
             return None
         assert status is None, status
         values = plugin.score(cycle, feasible)
         if isinstance(values, int):
             return dict.fromkeys(names, values)
-        if takes_part(plugin, "normalise"):
-            values = plugin.normalise(cycle, feasible, values)
+        if takes_part(plugin, "normalize_score"):
+            values = plugin.normalize_score(cycle, feasible, values)
         return dict(zip(names, values.tolist(), strict=True))
 
 
@@ -110,7 +111,7 @@ class PendingPod:
 
     def cycle(self, plugin: Plugin) -> Cycle:
         profile = profile_of("test", [plugin])
-        return Cycle(pod=self.pod, cluster=self.cluster, profile=profile, now=0.0, rng=Random(0))
+        return Cycle(pod=self.pod, cluster=self.cluster, profile=profile, now=0.0, rng=Random(0), effects=Effects())
 
     def refusals(self, plugin: Plugin, cycle: Cycle) -> dict[int, str]:
         """What a plugin's filter says of each row: empty, or the reasons, with a mark if they are final."""
@@ -128,7 +129,7 @@ def answer_of(plugin: Plugin, cluster: Cluster, document: Doc) -> tuple[Answer, 
     cycle = pending.cycle(plugin)
     if not plugin.concerns(pending.pod):
         return "skip", cycle
-    prepared = plugin.prepare(cycle)
+    prepared = plugin.pre_filter(cycle)
     if isinstance(prepared, Status):
         return ("skip" if prepared.code is Code.SKIP else (prepared.code.label, prepared.reasons)), cycle
     return verdicts(plugin, cycle), cycle

@@ -7,6 +7,7 @@ from random import Random
 from fairlead.core.engine.cycle.attempt import place
 from fairlead.core.engine.cycle.placement import Blocked, Placed, Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.profile import Profile, profile_of
@@ -48,7 +49,9 @@ class PreemptionScenario(Scenario):
         """What comes of looking for a place: the cycle and why there is none; None if there is one."""
         applied = put(self.cluster, kinds.POD, doc)
         assert applied is not None
-        cycle = Cycle(pod=applied.new, cluster=self.cluster, profile=self.profile, now=NOW, rng=Random(0))
+        cycle = Cycle(
+            pod=applied.new, cluster=self.cluster, profile=self.profile, now=NOW, rng=Random(0), effects=Effects()
+        )
         answer = place(cycle, self.evaluator, Search(nominated=nominated or {}, promises=promises))
         if isinstance(answer, Placed):
             return None

@@ -18,13 +18,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from fairlead.core.framework.profile import Rounds
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.profile import profile_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Happened
+from fairlead.core.model.usage import NodeUsage, UsageBoard
 from fairlead.core.state.cluster import Cluster
 from fairlead.core.state.nodes import Nodes
+from fairlead.kube.binder import DefaultBinder
 from fairlead.testing.builders import Builder, pod, podgroup
 from fairlead.testing.builders import node as node_builder
+from fairlead.volcano.kinds import VC_HYPER_NODE, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.plugins.conformance import Conformance
 from fairlead.volcano.plugins.gang import GangTierPlugin
 from fairlead.volcano.plugins.nodeorder import NodeOrder
@@ -38,6 +42,7 @@ from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.closing import close_round
 from fairlead.volcano.rounds.opening import open_round
 from fairlead.volcano.rounds.round import Round, Task, Witness
+from fairlead.volcano.rounds.settings import Rounds
 from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
 from tests.support.documents import GROUP, LONG_AGO
 from tests.support.documents import node as node_doc
@@ -82,11 +87,11 @@ class RoundScenario(Scenario):
         self, name: str, *, annotations: Mapping[str, str] | None = None, state: str = "Open", **spec: Any
     ) -> Self:
         metadata = {"name": name, "annotations": dict(annotations or {})}
-        return self.put(kinds.VC_QUEUE, {"metadata": metadata, "spec": spec, "status": {"state": state}})
+        return self.put(VC_QUEUE, {"metadata": metadata, "spec": spec, "status": {"state": state}})
 
     def hyper_node(self, name: str, tier: int, *nodes: str) -> Self:
         members = [{"type": "Node", "selector": {"exactMatch": {"name": node}}} for node in nodes]
-        return self.put(kinds.VC_HYPER_NODE, {"metadata": {"name": name}, "spec": {"tier": tier, "members": members}})
+        return self.put(VC_HYPER_NODE, {"metadata": {"name": name}, "spec": {"tier": tier, "members": members}})
 
     def group(
         self,
@@ -102,7 +107,7 @@ class RoundScenario(Scenario):
         if created:
             metadata["creationTimestamp"] = created
         defaults = {"minMember": 1, "queue": "default"}
-        return self.put(kinds.VC_POD_GROUP, {"metadata": metadata, "spec": defaults | spec, "status": {"phase": phase}})
+        return self.put(VC_POD_GROUP, {"metadata": metadata, "spec": defaults | spec, "status": {"phase": phase}})
 
     def job(self, name: str, *, priority: int = 0, least: int = 1, **more: Any) -> Self:
         """A PodGroup with a priority class of its own; its pods come by `runs` and `waits`."""
@@ -226,7 +231,7 @@ def default_tiers() -> list[list[TierPlugin | Enabled]]:
 def cluster_of(*objects: Builder) -> Cluster:
     """The queue `default` and these objects."""
     scenario = Scenario()
-    scenario.put(kinds.VC_QUEUE, {"metadata": {"name": "default", "uid": "uid-queue"}, "spec": {"weight": 1}})
+    scenario.put(VC_QUEUE, {"metadata": {"name": "default", "uid": "uid-queue"}, "spec": {"weight": 1}})
     for number, one in enumerate(objects):
         doc = one.doc()
         doc["metadata"].setdefault("uid", f"uid-{number:03}")
@@ -259,6 +264,25 @@ def round_over(
     tier = tuple(Enabled(plugin) for plugin in (plugins if plugins is not None else (Priority(), GangTierPlugin())))
     rounds = Rounds(actions, (tier,), quirks=Quirks.of(compatible=compatible))
     return open_round(cluster, rounds, uid="r", now=1e9, rng=Random(0))
+
+
+def open_with_cycles(yard: RoundScenario, plugin: Any, *, compatible: bool = False) -> Round:
+    """A round before its first action, with a Cycle for every task, to which plugins write what binding needs."""
+    round = yard.open(plugin, compatible=compatible)
+    profile = profile_of("volcano", [DefaultBinder()])
+    for job in round.jobs.values():
+        for one in job.tasks.values():
+            round.cycles[one.uid] = Cycle(
+                pod=one.pod, cluster=round.cluster, profile=profile, now=round.now, rng=round.rng, effects=round.effects
+            )
+    return round
+
+
+def measured(**usage: NodeUsage) -> UsageBoard:
+    """A board with the measured usage of nodes by name."""
+    board = UsageBoard()
+    board.put(usage)
+    return board
 
 
 # ---- what came of it ----

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from fairlead.core.engine.scheduler import Options, Scheduler
-from fairlead.core.framework.plugin import Interest, Plugin, Rescued
+from fairlead.core.framework.plugin import Interest, Plugin, PostFilterResult
 from fairlead.core.framework.profile import Profile, profile_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.core.model.reasons import Reason, Reject
 from fairlead.errors import ApiError
 from fairlead.kube.binder import DefaultBinder
-from fairlead.kube.gangs.placements import PodGroupPodsCount, TopologyPlacementGenerator
+from fairlead.kube.config.factories import topology_placement_generator
+from fairlead.kube.gangs.placements import PodGroupPodsCount
 from fairlead.kube.gangs.plugin import GangScheduling
 from fairlead.kube.nodes.basics import PrioritySort, SchedulingGates
 from fairlead.kube.preemption.plugin import DefaultPreemption
@@ -44,14 +45,14 @@ class ScriptedPlugin(Plugin):
         self.reserved: Any = None
         self.permitted: Any = None
         self.errand: Any = None
-        self.rescued: Rescued | None = None
+        self.rescued: PostFilterResult | None = None
         self.interests: Sequence[Interest] | None = None
 
     def events(self) -> Sequence[Interest] | None:
         return self.interests
 
-    def prepare(self, cycle: Any) -> Any:
-        self.log.append(f"{self.name}.prepare")
+    def pre_filter(self, cycle: Any) -> Any:
+        self.log.append(f"{self.name}.pre_filter")
         return _answer(self.prepared)
 
     def filter(self, cycle: Any, nodes: Any) -> Iterable[Reject]:
@@ -76,21 +77,21 @@ class ScriptedPlugin(Plugin):
         self.log.append(f"{self.name}.permit")
         return _answer(self.permitted)
 
-    def prebind(self, cycle: Any, row: int) -> Any:
+    def pre_bind(self, cycle: Any, row: int) -> Any:
         return _answer(self.errand)
 
-    def postbind(self, cycle: Any, row: int) -> None:
-        self.log.append(f"{self.name}.postbind")
+    def post_bind(self, cycle: Any, row: int) -> None:
+        self.log.append(f"{self.name}.post_bind")
 
 
 class RescuingPlugin(Plugin):
     """A PostFilter that answers with what a test put there."""
 
-    def __init__(self, name: str, answer: Callable[[], Rescued]) -> None:
+    def __init__(self, name: str, answer: Callable[[], PostFilterResult]) -> None:
         self.name = name
         self._answer = answer
 
-    def rescue(self, cycle: Any, refusals: Any) -> Rescued:
+    def post_filter(self, cycle: Any, refusals: Any) -> PostFilterResult:
         return self._answer()
 
 
@@ -178,7 +179,13 @@ def gang_scenario(
     *more: Plugin, nodes: int = 0, gang: GangScheduling | None = None, **options: Any
 ) -> SchedulerScenario:
     """A scheduler that knows gangs, racks and preemption."""
-    plugins = (gang or GangScheduling(), TopologyPlacementGenerator(), PodGroupPodsCount(), DefaultPreemption(), *more)
+    plugins = (
+        gang or GangScheduling(),
+        topology_placement_generator(),
+        PodGroupPodsCount(),
+        DefaultPreemption(),
+        *more,
+    )
     return SchedulerScenario(*plugins, nodes=nodes, **options)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
-from tests.property.random_storage import EBS_ZONE, MIGRATED, StorageObjects
 from tests.support.documents import BOUND, OLD_ZONE, SELECTED, ZONE
 from tests.support.plugins import Answer
+from tests.support.random_storage import EBS_ZONE, MIGRATED, StorageObjects
 
 FINAL = "UnschedulableAndUnresolvable"
 ZONE_KEYS = (OLD_ZONE, "failure-domain.beta.kubernetes.io/region", ZONE, "topology.kubernetes.io/region")

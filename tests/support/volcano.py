@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import yaml
+
 from fairlead.assembly.presets import first_profile
 from fairlead.core.engine.scheduler import Options, Scheduler
 from fairlead.core.model import kinds
@@ -20,8 +22,12 @@ from fairlead.testing.harness import Harness
 from fairlead.volcano.config.build import profile_of_volcano
 from fairlead.volcano.config.options import VolcanoOptions
 from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.kinds import VC_POD_GROUP
+from fairlead.volcano.mode import RoundMode
 from fairlead.volcano.queues.controller import FirstQueues
 from fairlead.volcano.records.amounts import Amounts
+from fairlead.volcano.rounds.driver import RoundDriver
+from fairlead.volcano.topology.controller import SYSTEM_NAMESPACE
 from tests.support.documents import GROUP
 
 
@@ -34,6 +40,20 @@ def conf(actions: str, *tiers: str) -> str:
             name, _, body = plugin.strip().partition(" ")
             lines.append(f"  - {{name: {name}{', ' + body if body else ''}}}")
     return "\n".join(lines) + "\n"
+
+
+def config_map(name: str, key: str, document: Any) -> list[Doc]:
+    """The namespace of Volcano's controllers, and in it a ConfigMap with a document under one key."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}
+    data = {key: document if isinstance(document, str) else yaml.safe_dump(document)}
+    metadata = {"name": name, "namespace": SYSTEM_NAMESPACE}
+    return [space, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}]
+
+
+def round_drivers(scheduler: Scheduler) -> list[RoundDriver]:
+    """The drivers of the scheduler's profiles that work in rounds."""
+    modes = [mode for mode in scheduler.modes if isinstance(mode, RoundMode)]
+    return [driver for mode in modes for driver in mode.drivers]
 
 
 class VolcanoHarness(Harness):
@@ -100,7 +120,7 @@ class VolcanoHarness(Harness):
     # ---- looking ----
 
     def group(self, name: str) -> Doc:
-        found = self.get(kinds.VC_POD_GROUP, name)
+        found = self.get(VC_POD_GROUP, name)
         assert found is not None
         return found
 
@@ -122,7 +142,7 @@ class VolcanoHarness(Harness):
         """By queue, what its pods hold on nodes: those being bound and those on their way out included."""
         queues = {
             f"{group.namespace}/{group.name}": group.queue or "default"
-            for group in self.scheduler.cluster.object_index.of(kinds.VC_POD_GROUP).values()
+            for group in self.scheduler.cluster.object_index.of(VC_POD_GROUP).values()
         }
         held: dict[str, Amounts] = {}
         for pod_state in self.scheduler.cluster.pods.values():
@@ -137,7 +157,7 @@ class VolcanoHarness(Harness):
         total = 0
         for pod in self.list(kinds.POD):
             name = (pod["metadata"].get("annotations") or {}).get(GROUP, "")
-            group = self.get(kinds.VC_POD_GROUP, name) if name else None
+            group = self.get(VC_POD_GROUP, name) if name else None
             if group is None or not pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
                 continue
             if (group["spec"].get("queue") or "default") == queue and not has_ended(pod):

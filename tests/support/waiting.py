@@ -55,7 +55,7 @@ class GatePlugin(Plugin):
     def events(self) -> Sequence[Interest]:
         return self._interests
 
-    def admit(self, pod: Pod, cluster: object) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: object) -> Status | None:
         self.asked.append(pod.name)
         return self.answer if pod.name in self.shut else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,28 @@ def test_the_dockerfile_is_clean() -> None:
     hadolint = Path(sys.executable).parent / "hadolint"
     done = subprocess.run([hadolint, HOUSE / "deploy" / "Dockerfile"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("file", ["run.txt", "dev.txt"])
+def test_every_package_of_a_locked_installation_has_hashes(file: str) -> None:
+    text = (HOUSE / "requirements" / file).read_text()
+    packages = re.findall(r"^([\w.\[\]-]+)==\S+(.*)((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)*)", text, re.MULTILINE)
+    assert len(packages) >= 30
+    assert all(hashes for _, _, hashes in packages)
+
+
+def test_locked_packages_are_those_that_the_project_asks_for() -> None:
+    wanted = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    for file, asked in (
+        ("run.txt", wanted["dependencies"]),
+        ("dev.txt", [*wanted["dependencies"], *wanted["optional-dependencies"]["dev"]]),
+    ):
+        text = (HOUSE / "requirements" / file).read_text().lower()
+        for one in asked:
+            name = re.match(r"[\w.-]+", one)
+            assert name is not None
+            assert re.search(rf"^{name[0].lower()}(\[\w+\])?==", text, re.MULTILINE), one
+            assert "<" in one, f"{one} has no upper bound"
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:

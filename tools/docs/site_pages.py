@@ -18,6 +18,8 @@ PAGES = {
     "README.md": "introduction.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "examples/family/README.md": "example-family.md",
     "tests/parity/data/README.md": "recording-format.md",
 }
 """A file of the repository, and the page that it becomes."""

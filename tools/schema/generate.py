@@ -1,4 +1,4 @@
-"""Makes src/fairlead/api/data/schema.json.gz: field names, types, merge keys and defaults of every kind we serve.
+"""Makes src/fairlead/cluster/data/schema.json.gz: field names, types, merge keys and defaults of every kind we serve.
 
 The facts come from three places that state them for machines: the OpenAPI v3 documents of a running kube-apiserver
 (types, list types, merge keys, defaults), the struct declarations of k8s.io/api (which fields are pointers, which are
@@ -28,9 +28,9 @@ from typing import Any
 
 import yaml
 
-from fairlead.core.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA, Kind
+from fairlead.core.model.kinds import POD_GROUP_BETA, WORKLOAD_BETA, Kind, served_kinds
 
-TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
+TARGET = Path(__file__).parents[2] / "src/fairlead/cluster/data/schema.json.gz"
 VERSIONS = {"k8s.io/apiextensions-apiserver": "v0.36.4", "k8s.io/apimachinery": "v0.36.4", "k8s.io/api": "v0.36.4"}
 VOLCANO, SCHEDULER_PLUGINS = "volcano.sh/volcano@v1.14.1", "sigs.k8s.io/scheduler-plugins@v0.33.5"
 KOORDINATOR = "github.com/koordinator-sh/koordinator@v1.8.0"
@@ -225,7 +225,7 @@ def add_definitions(directory: Path) -> None:
     """Take what the definitions of a directory say of kinds that we serve into the table that is there."""
     table = json.loads(gzip.decompress(TARGET.read_bytes()))
     custom, columns = custom_resources(sorted(directory.glob("*.yaml")))
-    for kind in BUILT_IN:
+    for kind in served_kinds():
         key, name = f"{kind.api_version}/{kind.kind}", of_kind(custom, kind)
         if name is not None:
             table["kinds"][key], table["types"][name], table["printed"][key] = name, custom[name], columns[key]
@@ -260,7 +260,7 @@ def main() -> None:
     schemas = coming.schemas() | server.schemas()
     custom, columns = custom_resources(definition_files(options.modules))
     schemas |= custom
-    kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, kind) for kind in BUILT_IN}
+    kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, kind) for kind in served_kinds()}
     named = {key: name for key, name in kinds.items() if name}
     wanted = reachable(schemas, {*named.values(), *EXTRA_TYPES})
     types = {name: schemas[name] for name in sorted(wanted)}
@@ -274,7 +274,7 @@ def main() -> None:
         "printed": {key: columns[key] for key in sorted(columns) if key in named},
         "columns": {
             f"{kind.api_version}/{kind.kind}": (coming if kind in NEXT else server).columns(kind)
-            for kind in BUILT_IN
+            for kind in served_kinds()
             if f"{kind.api_version}/{kind.kind}" not in columns
         },
     }

@@ -1,7 +1,7 @@
 """Asks a real API server what it makes of the documents in cases.py, and keeps the answers for the unit tests.
 
 The server must be a fresh one with GenericWorkload on and without the ServiceAccount plugin. The answers become
-tests/unit/api/data/recorded.json: the defaulted document, or the Status with message and causes.
+tests/unit/cluster/data/recorded.json: the defaulted document, or the Status with message and causes.
 
     tools/schema/record_cases.py --server https://127.0.0.1:6443 --token TOKEN
 
@@ -25,7 +25,7 @@ import group_cases
 
 from fairlead.core.model.kinds import Registry
 
-TARGET = Path(__file__).parents[2] / "tests/unit/api/data"
+TARGET = Path(__file__).parents[2] / "tests/unit/cluster/data"
 VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "selfLink")
 
 

@@ -1,6 +1,7 @@
 """Asks a real API server to print the documents of cases.py, and pods, nodes and others in many states.
 
-The answers become tests/unit/api/data/tables.json: for each kind the columns, and pairs of a document and its cells.
+The answers become tests/unit/cluster/data/tables.json: for each kind the columns, and pairs of a document and its
+cells.
 Run it after record_cases.py, against a server that also has Volcano's CustomResourceDefinitions.
 
     tools/schema/record_tables.py --server https://127.0.0.1:6443 --token TOKEN
@@ -18,9 +19,9 @@ from typing import Any
 import cases
 from record_cases import Server, address, tidy
 
-from fairlead.core.model.kinds import BUILT_IN, Kind, Registry
+from fairlead.core.model.kinds import Kind, Registry, served_kinds
 
-TARGET = Path(__file__).parents[2] / "tests/unit/api/data/tables.json"
+TARGET = Path(__file__).parents[2] / "tests/unit/cluster/data/tables.json"
 Doc = dict[str, Any]
 ENDED = {
     "exitCode": 0,
@@ -318,7 +319,7 @@ def main() -> None:
             if answer["kind"] == "Status":
                 print(answer["message"])
     recorded = {}
-    for kind in BUILT_IN:
+    for kind in served_kinds():
         try:
             found = table(server, kind)
         except OSError as missing:

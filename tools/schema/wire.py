@@ -1,4 +1,4 @@
-"""Writes src/fairlead/api/data/wire.json.gz: the numbers and types of the fields in Kubernetes' protobuf messages.
+"""Writes src/fairlead/cluster/data/wire.json.gz: the numbers and types of the fields in Kubernetes' protobuf messages.
 
 Stock clients send built-in kinds as protobuf. The wire format carries only field numbers, so decoding needs this table.
 It is read from the `generated.proto` files of the Go modules k8s.io/api and k8s.io/apimachinery, and from the
@@ -19,10 +19,10 @@ from pathlib import Path
 
 import orjson
 
-from fairlead.core.model.kinds import BUILT_IN
+from fairlead.core.model.kinds import served_kinds
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
-TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/wire.json.gz"
+TARGET = Path(__file__).parents[2] / "src/fairlead/cluster/data/wire.json.gz"
 FURTHER_ROOTS = (
     f"{META}.DeleteOptions",
     "k8s.io.api.core.v1.Binding",
@@ -91,7 +91,9 @@ def _inlined(directory: Path) -> Iterator[tuple[str, str]]:
 
 
 def _reachable(messages: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, list[str]]]:
-    roots = [f"k8s.io.api.{kind.group.partition('.')[0] or 'core'}.{kind.version}.{kind.kind}" for kind in BUILT_IN]
+    roots = [
+        f"k8s.io.api.{kind.group.partition('.')[0] or 'core'}.{kind.version}.{kind.kind}" for kind in served_kinds()
+    ]
     waiting = [name for name in (*roots, *FURTHER_ROOTS) if name in messages]
     result: dict[str, dict[str, list[str]]] = {}
     while waiting:

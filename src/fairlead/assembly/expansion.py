@@ -13,22 +13,30 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.foreign_owners import is_foreign, pods_of
-from fairlead.assembly.housekeeping import housekeepers
-from fairlead.cluster.store.store import Store
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.times import timestamp
 from fairlead.errors import ApiError, ConfigError, Forbidden, Invalid
+from fairlead.koordinator.kinds import (
+    KOORD_DEVICE,
+    KOORD_ELASTIC_QUOTA,
+    KOORD_NETWORK_TOPOLOGY,
+    KOORD_POD_GROUP,
+    KOORD_RESERVATION,
+)
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
+from fairlead.volcano.kinds import VC_HYPER_NODE, VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
+    from fairlead.cluster.store.store import Store
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
 CONTEXT: tuple[Kind, ...] = (
     kinds.NAMESPACE, kinds.PRIORITY_CLASS, kinds.RUNTIME_CLASS, kinds.LIMIT_RANGE, kinds.RESOURCE_QUOTA,
-    kinds.STORAGE_CLASS, kinds.DEVICE_CLASS, kinds.RESOURCE_CLAIM_TEMPLATE, kinds.VC_QUEUE,
+    kinds.STORAGE_CLASS, kinds.DEVICE_CLASS, kinds.RESOURCE_CLAIM_TEMPLATE, VC_QUEUE,
 )  # fmt: skip
 """What admission and controllers read of the cluster for any workload."""
 _CONTROLLERS = (
@@ -40,9 +48,9 @@ _MADE: tuple[Kind, ...] = (
     kinds.NODE, kinds.JOB, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.RESOURCE_CLAIM,
     kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.REPLICATION_CONTROLLER, kinds.POD_DISRUPTION_BUDGET, kinds.SERVICE,
     kinds.POD_GROUP_BETA, kinds.POD_GROUP, kinds.X_POD_GROUP,
-    kinds.VC_HYPER_NODE, kinds.VC_QUEUE, kinds.VC_POD_GROUP, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE,
-    kinds.KOORD_POD_GROUP, kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
-    kinds.KOORD_NETWORK_TOPOLOGY,
+    VC_HYPER_NODE, VC_QUEUE, VC_POD_GROUP, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE,
+    KOORD_POD_GROUP, KOORD_ELASTIC_QUOTA, KOORD_RESERVATION, KOORD_DEVICE,
+    KOORD_NETWORK_TOPOLOGY,
 )  # fmt: skip
 """Of what is made, all that scheduling reads, besides the pods. Owners are read for the spreading by default."""
 _ROUNDS = 10_000
@@ -55,12 +63,14 @@ def needed(documents: Iterable[Doc]) -> tuple[Kind, ...]:
 
 
 def expand(
-    documents: Sequence[Doc], context: Iterable[Doc], *, now: float, volcano_names: Sequence[str] = ("volcano",)
+    documents: Sequence[Doc], context: Iterable[Doc], *, now: float, settings: Sequence[object] = ()
 ) -> list[Doc]:
     """Everything that scheduling would see of the documents: objects first, then pods in the order in which they are
-    made. Raises ConfigError if an object would be refused."""
+    made. `settings` are those of the families where they would be applied. Raises ConfigError if an object would be
+    refused."""
     clock = VirtualClock(now)
-    store = Store(clock=clock, rng=Random("what if"))
+    cluster = ClusterAssembly(names=_CONTROLLERS, settings=settings, seed=0, announce=False)
+    store = cluster.store(clock, rng=Random("what if"))
     for doc in context:
         kind = store.registry.by_kind(doc["apiVersion"], doc["kind"])
         if kind is not None:
@@ -69,9 +79,8 @@ def expand(
     owners = [_create(store, doc, now) for doc in documents]
     refusals: list[str] = []
     runtime = VirtualRuntime(
-        store, housekeepers(store, names=_CONTROLLERS, volcano_names=volcano_names, announce=False), clock=clock,
-        perform=lambda _, write: _as_controller(store, write, refusals),
-    )  # fmt: skip
+        store, cluster.joining(store), clock=clock, perform=lambda _, write: _as_controller(store, write, refusals)
+    )
     order = _let_run(store, runtime)
     if refusals:
         raise ConfigError(refusals[0])
@@ -133,12 +142,12 @@ def _let_run(store: Store, runtime: VirtualRuntime) -> list[tuple[str, str]]:
         runtime.settle()
         fresh = [key for doc in store.list(kinds.POD) if (key := _key(doc)) not in order]
         fresh.sort(key=lambda key: int(store.read(kinds.POD, *key)["metadata"]["resourceVersion"]))
-        let_in = [doc for doc in store.list(kinds.VC_POD_GROUP) if (doc.get("status") or {}).get("phase") in _NOT_IN]
+        let_in = [doc for doc in store.list(VC_POD_GROUP) if (doc.get("status") or {}).get("phase") in _NOT_IN]
         if not fresh and not let_in:
             break
         order.update(dict.fromkeys(fresh))
         for doc in let_in:
-            _patch_status(store, kinds.VC_POD_GROUP, _key(doc), {"phase": "Inqueue"})
+            _patch_status(store, VC_POD_GROUP, _key(doc), {"phase": "Inqueue"})
         for key in fresh:
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": timestamp(runtime.now)}
             _patch_status(store, kinds.POD, key, {"phase": "Running", "conditions": [ready]})
@@ -162,6 +171,6 @@ def _fresh(doc: Doc) -> Doc:
     if doc["kind"] == "Pod":
         claims = (doc.get("status") or {}).get("resourceClaimStatuses")
         return {**doc, "status": {"phase": "Pending", **({"resourceClaimStatuses": claims} if claims else {})}}
-    if doc["kind"] == "PodGroup" and doc["apiVersion"] == kinds.VC_POD_GROUP.api_version:
+    if doc["kind"] == "PodGroup" and doc["apiVersion"] == VC_POD_GROUP.api_version:
         return {**doc, "status": {"phase": "Pending"}}
     return doc

@@ -6,10 +6,10 @@ import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.config.source import parse_source
-from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
+from fairlead.config.source import parse_source, read_text
+from fairlead.core.family import families, resolve
 from fairlead.kube.config.gates import DEFAULT_GATES, Gates
-from fairlead.kube.config.kube import configuration_from, read_text
+from fairlead.kube.config.kube import configuration_from
 from fairlead.kube.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.kube.config.policy import policy_from
 
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from fairlead.kube.config.records import KubeConfig
 
 POLICY_KINDS = ("Policy", "ConfigMap")
-KUBE_PRESETS: Mapping[str, str] = {"koordinator": KOORDINATOR_PRESET}
-"""Configurations that come with fairlead, by the name that `--config` takes."""
+
+
+def presets() -> Mapping[str, str]:
+    """The texts of configurations that come with families, by the name that `--config` takes."""
+    return {name: text for family in families() if family.presets for name, text in resolve(family.presets).items()}
 
 
 def load_config(
@@ -35,6 +38,6 @@ def read_config(
     path: str | pathlib.Path, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
 ) -> KubeConfig:
     """The configuration in a file, or the one that comes with fairlead under that name if there is no such file."""
-    preset = KUBE_PRESETS.get(str(path)) if not pathlib.Path(path).exists() else None
+    preset = presets().get(str(path)) if not pathlib.Path(path).exists() else None
     text = read_text(path) if preset is None else preset
     return load_config(text, file=str(path), capabilities=capabilities, gates=gates)

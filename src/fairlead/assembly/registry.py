@@ -1,11 +1,11 @@
-"""From plugin names to plugins: the built-in ones, installed ones and the user's own.
+"""From plugin names to plugins: those of families, installed ones and the user's own.
 
-A name is one of the built-in table, an entry point of the group `fairlead.plugins`, or `module:Name`. Nothing is
+A name is one of a family's plugins, an entry point of the group `fairlead.plugins`, or `module:Name`. Nothing is
 imported before it is asked for, so reading a configuration costs no imports and one broken plugin does not stop the
 others. A factory takes the plugin's args (a record of plugin_args, or the plain value from the file) and returns the
 plugin; a Plugin class is such a factory.
 
-Invariant: what is imported is imported once; `capabilities` never imports a built-in plugin.
+Invariant: what is imported is imported once; `capabilities` never imports a plugin whose family names its points.
 """
 
 from __future__ import annotations
@@ -16,62 +16,26 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
+from fairlead.config.factories import makes
 from fairlead.config.problems import suggestion
+from fairlead.core.family import PluginEntry, families
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.results.cached_plugin import misplaced_members
 from fairlead.errors import ConfigError
-from fairlead.koordinator.config.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
-from fairlead.kube.config.plugin_sets import IN_TREE
 
 if TYPE_CHECKING:
     from fairlead.kube.config.plugin_args import Args
 
 GROUP = "fairlead.plugins"
 
-GPU_SHARE: Mapping[str, str] = {
-    "Open-Gpu-Share": "fairlead.gpu_share.factories:open_gpu_share",
-    "FGDScore": "fairlead.gpu_share.factories:fgd_score",
-    "ScarcityScore": "fairlead.gpu_share.factories:scarcity_score",
-    "BestFitScore": "fairlead.gpu_share.packing:BestFitScore",
-    "DotProductScore": "fairlead.gpu_share.packing:DotProductScore",
-    "GpuPackingScore": "fairlead.gpu_share.packing:GpuPackingScore",
-    "GpuClusteringScore": "fairlead.gpu_share.packing:GpuClusteringScore",
-}
-"""Plugins for pods that share GPUs, after the FGD paper; no profile has them unless it names them."""
-
-BUILT_IN: Mapping[str, str] = {
-    "SchedulingGates": "fairlead.kube.nodes.basics:SchedulingGates",
-    "PrioritySort": "fairlead.kube.nodes.basics:PrioritySort",
-    "NodeUnschedulable": "fairlead.kube.nodes.basics:NodeUnschedulable",
-    "NodeName": "fairlead.kube.nodes.basics:NodeName",
-    "TaintToleration": "fairlead.kube.nodes.taints:TaintToleration",
-    "NodeAffinity": "fairlead.kube.config.factories:node_affinity",
-    "NodePorts": "fairlead.kube.nodes.ports:NodePorts",
-    "NodeResourcesFit": "fairlead.kube.config.factories:node_resources_fit",
-    "VolumeRestrictions": "fairlead.kube.volumes.restrictions:VolumeRestrictions",
-    "NodeVolumeLimits": "fairlead.kube.volumes.limits:NodeVolumeLimits",
-    "VolumeBinding": "fairlead.kube.config.factories:volume_binding",
-    "VolumeZone": "fairlead.kube.volumes.zone:VolumeZone",
-    "PodTopologySpread": "fairlead.kube.config.factories:pod_topology_spread",
-    "InterPodAffinity": "fairlead.kube.config.factories:inter_pod_affinity",
-    "DynamicResources": "fairlead.kube.config.factories:dynamic_resources",
-    "DefaultPreemption": "fairlead.kube.config.factories:default_preemption",
-    "NodeResourcesBalancedAllocation": "fairlead.kube.config.factories:balanced_allocation",
-    "ImageLocality": "fairlead.kube.nodes.images:ImageLocality",
-    "DefaultBinder": "fairlead.kube.binder:DefaultBinder",
-    "NodeDeclaredFeatures": "fairlead.kube.nodes.features:NodeDeclaredFeatures",
-    "GangScheduling": "fairlead.kube.config.factories:gang_scheduling",
-    "TopologyPlacementGenerator": "fairlead.kube.gangs.placements:TopologyPlacementGenerator",
-    "PodGroupPodsCount": "fairlead.kube.gangs.placements:PodGroupPodsCount",
-    **GPU_SHARE,
-    **{name: f"fairlead.koordinator.config.factories:{factory}" for name, factory in KOORDINATOR_FACTORIES.items()},
-}
+BUILT_IN: Mapping[str, PluginEntry] = {name: entry for family in families() for name, entry in family.plugins.items()}
+"""The plugins of all families."""
 
 METHOD_OF_POINT: Mapping[str, str] = {
-    "preEnqueue": "admit", "queueSort": "queue_key", "preFilter": "prepare", "filter": "filter",
-    "postFilter": "rescue", "preScore": "prepare_scores", "score": "score", "reserve": "reserve", "permit": "permit",
-    "preBind": "prebind", "bind": "bind", "postBind": "postbind", "placementGenerate": "placements",
-    "placementScore": "score_placements",
+    "preEnqueue": "pre_enqueue", "queueSort": "queue_key", "preFilter": "pre_filter", "filter": "filter",
+    "postFilter": "post_filter", "preScore": "pre_score", "score": "score", "reserve": "reserve", "permit": "permit",
+    "preBind": "pre_bind", "bind": "bind", "postBind": "post_bind", "placementGenerate": "placement_generate",
+    "placementScore": "placement_score",
 }  # fmt: skip
 """The extension points as our plugins spell them."""
 
@@ -93,7 +57,7 @@ class PluginRegistry:
     """Looks plugins up by name. `installed` is a parameter so that tests need not install anything."""
 
     def __init__(
-        self, built_in: Mapping[str, str] = BUILT_IN, installed: Mapping[str, EntryPoint] | None = None
+        self, built_in: Mapping[str, PluginEntry] = BUILT_IN, installed: Mapping[str, EntryPoint] | None = None
     ) -> None:
         self._built_in = built_in
         self._installed = installed_plugins() if installed is None else installed
@@ -117,6 +81,9 @@ class PluginRegistry:
         found = self.find(name)
         if isinstance(found, Plugin):
             return _without_misplaced(found, name)
+        if ":" in name and not makes(found, Plugin):
+            what = "neither a Plugin class nor a function with the annotation `-> Plugin`, so it is not called"
+            raise ConfigError(f'initializing plugin "{name}": {name.rpartition(":")[2]} is {what}', hint=_UNDECORATED)
         try:
             plugin = found(args) if _wants_args(found) else found()
         except ConfigError:
@@ -141,11 +108,10 @@ class PluginRegistry:
         return self._resolved[name]
 
     def points(self, name: str) -> frozenset[str]:
-        """The points of a plugin; only those that are not built in are imported for it."""
-        if name in self._built_in and name in IN_TREE:
-            return IN_TREE[name]
-        if name in self._built_in and name in KOORDINATOR_POINTS:
-            return KOORDINATOR_POINTS[name]
+        """The points of a plugin; only those whose points no family names are imported for it."""
+        entry = self._built_in.get(name)
+        if entry is not None and entry.points is not None:
+            return entry.points
         found = self.find(name)
         if isinstance(found, Plugin) or (isinstance(found, type) and issubclass(found, Plugin)):
             return plugin_points(found)
@@ -153,7 +119,7 @@ class PluginRegistry:
 
     def _load(self, name: str) -> Any:
         if name in self._built_in:
-            return _imported(self._built_in[name], name)
+            return _imported(self._built_in[name].factory, name)
         if name in self._installed:
             return _imported(self._installed[name].value, name)
         if ":" in name:

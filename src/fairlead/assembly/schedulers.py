@@ -4,7 +4,7 @@
 configuration means the same to all of them.
 
     KubeConfig (of a file, or the default) ─┐
-    VolcanoSetup, if wanted ────────────────┼─▶ profiles ─▶ Scheduler ◀── Reload, when a file has changed
+    Setups of families, if wanted ──────────┼─▶ profiles ─▶ Scheduler ◀── Reload, when a file has changed
     Options ────────────────────────────────┘
 
 Invariant: a configuration that cannot be used raises ConfigError when the assembly is made or a file is loaded, never
@@ -13,15 +13,16 @@ later; a running scheduler keeps the last good one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.assembly.assemble import profiles_of
 from fairlead.assembly.registry import PluginRegistry
 from fairlead.config.watcher import ReloadOutcome
 from fairlead.core.engine.scheduler import Options, Scheduler
+from fairlead.core.family import families, resolve
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.results.cached_plugin import misplaced_members
 from fairlead.errors import ConfigError
@@ -29,20 +30,22 @@ from fairlead.kube.config.gates import OWN_GATES
 from fairlead.kube.config.kube import default_kube_config
 
 if TYPE_CHECKING:
-    from fairlead.config.watcher import ConfigWatcher
+    from fairlead.config.setup import Setup
+    from fairlead.config.watcher import ConfigWatcher, Tell
     from fairlead.core.framework.extender import Extender
     from fairlead.core.framework.profile import Profile
-    from fairlead.core.model.flow import Doc, DocView
+    from fairlead.core.model.flow import Controller, Doc, DocView
+    from fairlead.core.model.kinds import Kind
+    from fairlead.core.model.usage import UsageBoard
     from fairlead.kube.config.gates import Gates
     from fairlead.kube.config.records import KubeConfig
-    from fairlead.volcano.config.records import VolcanoConfig
-    from fairlead.volcano.config.setup import VolcanoSetup
 
 Reload = Callable[[Scheduler], Mapping[str, str]]
 """Gives a scheduler a new configuration, between two of its steps. Returns what to say of it in the log."""
 Look = Callable[[], "Reload | None"]
 """Looks at a file once; None if there is nothing new."""
 _OPTIONS = Options()
+_NO_DOCUMENTS: Mapping[tuple[str, str], Doc | None] = {}
 
 
 def default_scheduler(*, seed: int = 0, gates: Gates = OWN_GATES) -> Scheduler:
@@ -55,16 +58,17 @@ class SchedulerAssembly:
         self,
         config: KubeConfig | None = None,
         *,
-        volcano: VolcanoSetup | None = None,
+        setups: Sequence[Setup] = (),
         gates: Gates = OWN_GATES,
         options: Options = _OPTIONS,
         plugins: Sequence[Plugin] = (),
     ) -> None:
         """`config` is the default one with these gates unless given; it also decides the backoffs of `options`.
-        `plugins` take part in every kube profile, after those that the configuration names."""
+        `setups` make further profiles, in the manners of their families; `plugins` take part in every kube profile,
+        after those that the configuration names."""
         self.current = default_kube_config(gates=gates) if config is None else config
-        self.volcano = volcano
-        self._volcano_config = None if volcano is None else volcano.first_config()
+        self.setups = tuple(setups)
+        self._configs = [setup.first_config() for setup in self.setups]
         self._options = options
         self._plugins = tuple(map(_usable, plugins))
         self._view: DocView | None = None
@@ -72,26 +76,58 @@ class SchedulerAssembly:
             self._make_plugins(config)
 
     @property
-    def card_config_map(self) -> tuple[str, str] | None:
-        """The namespace and name of the ConfigMap that says what accelerator cards are like, if any are shared."""
-        if self._volcano_config is None:
-            return None
-        from fairlead.volcano.config.devices import device_config_map
+    def config_maps(self) -> Sequence[tuple[str, str]]:
+        """Namespaces and names of the ConfigMaps that the setups read once, before the scheduler is made."""
+        return [place for setup, config in self._served() if (place := setup.config_map(config)) is not None]
 
-        return device_config_map(self._volcano_config)
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """The names by which pods choose one of the setups."""
+        return frozenset(name for setup in self.setups for name in setup.scheduler_names)
 
-    def scheduler(self, view: DocView | None = None, *, cards: Doc | None = None) -> Scheduler:
-        """A Scheduler. Extenders are sent documents of the `view`; `cards` is what `card_config_map` names."""
+    @property
+    def controllers(self) -> Sequence[str]:
+        """Names of the controllers of families that have one of the setups. A plain cluster does not have them."""
+        present = {setup.family for setup in self.setups}
+        return [
+            name
+            for family in families() if family.name in present
+            for name, entry in family.controllers.items() if not entry.with_plugins
+        ]  # fmt: skip
+
+    @property
+    def unattended(self) -> Mapping[Kind, str]:
+        """Kinds of families that have none of the setups, each with why nobody acts on its objects."""
+        present = {setup.family for setup in self.setups}
+        absent = [family for family in families() if family.name not in present]
+        named = [resolve(family.unattended) for family in absent if family.unattended]
+        return {kind: words for table in named for kind, words in table.items()}
+
+    @property
+    def usage_boards(self) -> Sequence[UsageBoard]:
+        """Where the use of nodes is written down for the setups."""
+        return [setup.usage for setup in self.setups if setup.usage is not None]
+
+    def scheduler(
+        self, view: DocView | None = None, *, config_maps: Mapping[tuple[str, str], Doc | None] = _NO_DOCUMENTS
+    ) -> Scheduler:
+        """A Scheduler. Extenders are sent documents of the `view`; `config_maps` are documents by `config_maps`."""
         self._view = view
-        if self.volcano is not None:
-            volcano = self.volcano if view is None else self.volcano.with_documents(view)
-            self.volcano = volcano if self.card_config_map is None else volcano.with_cards(cards)
+        self.setups = tuple(
+            setup.prepared(config, view, None if place is None else config_maps.get(place))
+            for setup, config in self._served()
+            for place in (setup.config_map(config),)
+        )
         config = self.current
         options = replace(
             self._options,
             initial_backoff=config.pod_initial_backoff_seconds, max_backoff=config.pod_max_backoff_seconds,
         )  # fmt: skip
-        return Scheduler(self._profiles(config, self._volcano_config), options)
+        return Scheduler(self._profiles(config, self._configs), options)
+
+    def first_objects(self, view: DocView) -> list[Controller]:
+        """Controllers that make what must be there before a pod is scheduled."""
+        return [setup.first_objects(view) for setup in self.setups]
 
     # ---- while it runs ----
 
@@ -109,13 +145,17 @@ class SchedulerAssembly:
         changed = watcher.look() is ReloadOutcome.CHANGED
         return partial(self._reload, config=watcher.current) if changed else None
 
-    def look_at_volcano(self, watcher: ConfigWatcher[VolcanoConfig]) -> Reload | None:
-        """A Look at Volcano's file."""
+    def looks_of_setups(self, notify: Tell) -> list[Look]:
+        """A Look at the file of each setup that has one."""
+        watchers = [(at, setup.watcher(notify)) for at, setup in enumerate(self.setups)]
+        return [partial(self._look_at_setup, at, watcher) for at, watcher in watchers if watcher is not None]
+
+    def _look_at_setup(self, at: int, watcher: ConfigWatcher[Any]) -> Reload | None:
         changed = watcher.look() is ReloadOutcome.CHANGED
-        return partial(self._reload_volcano, config=watcher.current) if changed else None
+        return partial(self._reload_setup, at=at, config=watcher.current) if changed else None
 
     def _reload(self, scheduler: Scheduler, config: KubeConfig) -> Mapping[str, str]:
-        profiles = self._profiles(config, self._volcano_config)
+        profiles = self._profiles(config, self._configs)
         scheduler.reconfigure(
             profiles,
             initial_backoff=config.pod_initial_backoff_seconds,
@@ -124,21 +164,28 @@ class SchedulerAssembly:
         self.current = config
         return {"profiles": ", ".join(profile.name for profile in profiles)}
 
-    def _reload_volcano(self, scheduler: Scheduler, config: VolcanoConfig) -> Mapping[str, str]:
-        scheduler.reconfigure(self._profiles(self.current, config))
-        self._volcano_config = config
-        return {"actions": ", ".join(config.actions)}
+    def _reload_setup(self, scheduler: Scheduler, at: int, config: object) -> Mapping[str, str]:
+        configs = [*self._configs[:at], config, *self._configs[at + 1 :]]
+        scheduler.reconfigure(self._profiles(self.current, configs))
+        self._configs = configs
+        return self.setups[at].summary(config)
 
     # ---- profiles ----
 
-    def _profiles(self, config: KubeConfig, volcano_config: VolcanoConfig | None) -> list[Profile]:
+    def _served(self) -> Iterator[tuple[Setup, Any]]:
+        return zip(self.setups, self._configs, strict=True)
+
+    @property
+    def _serves_kube(self) -> bool:
+        return not any(setup.only for setup in self.setups)
+
+    def _profiles(self, config: KubeConfig, configs: Sequence[object]) -> list[Profile]:
         profiles: list[Profile] = []
-        if self.volcano is None or not self.volcano.only:
+        if self._serves_kube:
             made = profiles_of(_without_managed_resources(config), extenders=self._extenders(config))
             profiles = [profile.with_plugins(self._plugins) for profile in made] if self._plugins else made
-        if self.volcano is not None and volcano_config is not None:
-            self.volcano.check_names(profiles)
-            profiles.append(self.volcano.profile(volcano_config))
+        for setup, of_setup in zip(self.setups, configs, strict=True):
+            profiles += setup.profiles(of_setup, profiles)
         return profiles
 
     def _extenders(self, config: KubeConfig) -> tuple[Extender, ...]:
@@ -150,7 +197,7 @@ class SchedulerAssembly:
 
     def _make_plugins(self, config: KubeConfig) -> None:
         """Make all plugins and throw them away, so that those which refuse their arguments do so now."""
-        if self.volcano is None or not self.volcano.only:
+        if self._serves_kube:
             profiles_of(_without_managed_resources(config))
 
 

@@ -18,7 +18,6 @@ from fairlead.cel.sizes import (
     PER_CHARACTER_OF_REGEX,
     UNKNOWN,
     CostRange,
-    size_in_device,
 )
 from fairlead.cel.sizes import exactly as exact
 
@@ -30,26 +29,29 @@ _ADDRESS = CostRange(4, 16)
 """Bytes of an address."""
 
 
-class Operand(NamedTuple):
-    """What a call is made with: the path of what it reads, its type, its size if known, and its value if it is a
-    literal."""
+class Items(NamedTuple):
+    """One of the elements of an operand: its type, and its size if known."""
 
-    path: tuple[str, ...]
     type: Type
     size: CostRange | None
-    literal: Any = None
 
     @property
     def size_or_any(self) -> CostRange:
         return UNKNOWN if self.size is None else self.size
 
+
+class Operand(NamedTuple):
+    """What a call is made with: its type, its size if known, one of its elements if it has some, and its value if it
+    is a literal."""
+
+    type: Type
+    size: CostRange | None
+    items: Items | None
+    literal: Any = None
+
     @property
-    def items(self) -> Operand | None:
-        """One of the elements; None if it has no parameters."""
-        if not self.type.params:
-            return None
-        path = (*self.path, "@items") if self.path else ()
-        return Operand(path, self.type.params[0], size_in_device(path))
+    def size_or_any(self) -> CostRange:
+        return UNKNOWN if self.size is None else self.size
 
 
 class CallCost(NamedTuple):
@@ -260,7 +262,7 @@ def _new_list(size: CostRange, factor: float = 1.0) -> CallCost:
 
 
 def _number(operand: Operand, otherwise: int) -> int:
-    return operand.literal if type(operand.literal) is int else otherwise
+    return max(0, operand.literal) if type(operand.literal) is int else otherwise
 
 
 def _slice(target: Operand | None, args: Sequence[Operand]) -> CallCost | None:

@@ -1,8 +1,9 @@
 """The types of an expression, found before it runs: what can never fit is refused with cel-go's words.
 
-Functions are looked up in `overloads.txt`: name, identifier, parameters and result of each overload of the environment
-in which the API server compiles selectors. All overloads that the arguments fit are kept, because the estimate of the
-cost (cost.py) asks for each of them. Attributes of devices are of the type `any` and fit everywhere.
+Functions are looked up in `overloads.txt`: name, identifier, parameters and result of each overload that the API server
+has for selectors and rules. All overloads that the arguments fit are kept, because the estimate of the
+cost (cost.py) asks for each of them. What variables there are, and the fields of their types, says an Environment.
+Attributes of devices are of the type `any` and fit everywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.cel import types as t
 from fairlead.cel.loops import Loop, Present
@@ -18,19 +19,16 @@ from fairlead.cel.syntax import Call, Expression, Ident, IndexExpression, ListOf
 from fairlead.cel.types import Type, optional_of, parse_type, split_types
 from fairlead.cel.values import type_name
 
-DEVICE = Type("kubernetes.DRADevice")
-_FIELDS: Mapping[str, Type] = {
-    "driver": t.STRING,
-    "attributes": parse_type("map(string, map(string, any))"),
-    "capacity": parse_type("map(string, map(string, kubernetes.Quantity))"),
-    "allowMultipleAllocations": t.BOOL,
-}
-_NAMES: Mapping[str, Type] = {
+if TYPE_CHECKING:
+    from fairlead.cel.environment import Environment
+
+NAMES: Mapping[str, Type] = {
     **{name: Type("type", (Type(name),)) for name in ("bool", "bytes", "double", "int", "string", "uint", "type")},
+    "optional_type": parse_type("type(optional_type(A))"),
     "list": parse_type("type(list(A))"), "map": parse_type("type(map(A, B))"), "null_type": parse_type("type(null)"),
+    **{name: Type("type", (Type(name),)) for name in ("net.IP", "net.CIDR")},
     "google.protobuf.Duration": parse_type("type(duration)"),
     "google.protobuf.Timestamp": parse_type("type(timestamp)"),
-    "device": DEVICE,
 }  # fmt: skip
 _WITHOUT_FIELDS = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "kubernetes.NamedFormat"})
 """Types of the API server that are objects and have no fields."""
@@ -65,15 +63,18 @@ def signatures() -> dict[str, list[Signature]]:
 class Checked:
     """A tree and what was found out: `types` and `overloads` by the identity of its nodes, and the `faults`."""
 
-    def __init__(self, tree: Expression) -> None:
+    def __init__(self, tree: Expression, environment: Environment) -> None:
         self.tree = tree
+        self.environment = environment
+        self.mentioned: set[str] = set()
+        """The variables of the environment that the tree reads."""
         self.faults: list[TypeFault] = []
         self.overloads: dict[int, list[str]] = {}
         self.functions: dict[int, str] = {}
         """The whole names of functions that are called with a namespace before them (`sets.contains`)."""
         self._types: dict[int, Type] = {}
         self._bindings = t.Bindings()
-        self._scopes: list[dict[str, Type]] = [dict(_NAMES)]
+        self._scopes: list[dict[str, Type]] = [{**NAMES, **environment.variables}]
         self._check(tree)
 
     def type_of(self, node: Expression) -> Type:
@@ -113,13 +114,15 @@ class Checked:
     def _named(self, name: str, at: int) -> Type:
         for scope in reversed(self._scopes):
             if name in scope:
+                if scope is self._scopes[0] and name in self.environment.variables:
+                    self.mentioned.add(name)
                 return scope[name]
         return self._fault(f"undeclared reference to '{name}' (in container '')", at)
 
     def _select(self, node: Select) -> Type:
-        whole = _qualified(node)
-        if whole in _NAMES and not node.optional:
-            return _NAMES[whole]
+        whole = qualified(node)
+        if whole in NAMES and not node.optional:
+            return NAMES[whole]
         found = self._field(node.at, self._check(node.operand), node.field)
         return optional_of(found) if node.optional and not found.is_optional else found
 
@@ -129,8 +132,8 @@ class Checked:
         found = t.DYN
         if inner.name == "map":
             found = inner.params[1]
-        elif inner == DEVICE:
-            known = _FIELDS.get(field)
+        elif inner.name in self.environment.fields:
+            known = self.environment.fields[inner.name].get(field)
             found = known if known is not None else self._fault(f"undefined field '{field}'", at)
         elif inner.name in _WITHOUT_FIELDS:
             found = self._fault(f"unexpected failed resolution of '{inner.name}'", at)
@@ -208,7 +211,7 @@ class Checked:
         types = [self._check(arg) for arg in call.args]
         name = call.function
         if call.target is not None:
-            prefix = _qualified(call.target)
+            prefix = qualified(call.target)
             whole = f"{prefix}.{name}" if prefix else ""
             if whole not in signatures():
                 types.insert(0, self._check(call.target))
@@ -230,7 +233,7 @@ class Checked:
             if self._bindings.all_fit(types, params):
                 self.overloads.setdefault(id(node), []).append(overload.id)
                 found = self._bindings.resolved(returned)
-                result = found if result is None or result.is_anything or result == found else t.DYN
+                result = found if result is None or result == found else t.DYN
         if result is None:
             shown = [str(self._bindings.resolved(one, final=True)) for one in types]
             listed = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
@@ -270,11 +273,11 @@ class Checked:
         return t.ERROR
 
 
-def _qualified(node: Expression) -> str:
+def qualified(node: Expression) -> str:
     """The dotted name that an expression may be; empty if it is none."""
     match node:
         case Ident(name=name):
             return name
-        case Select(optional=False) if prefix := _qualified(node.operand):
+        case Select(optional=False) if prefix := qualified(node.operand):
             return f"{prefix}.{node.field}"
     return ""

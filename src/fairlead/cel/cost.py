@@ -1,23 +1,21 @@
 """An estimate of what an expression may cost at most, in the units of the API server, which refuses what is too dear.
 
 The estimate follows cel-go's: reading a name or a field costs one, a call one or what its arguments' sizes make of it,
-a loop its step as often as its range may have elements. Sizes come from literals, from calls, and for parts of a device
-from what the API allows; whatever has no known size may have any, so comparing two such values is out of the question.
-Calls whose cost depends on sizes are in call_costs.py.
+a loop its step as often as its range may have elements. Sizes come from literals, from calls, and for what variables
+hold from the environment, which has what the API or a schema allows; whatever has no known size may have any, so
+comparing two such values is out of the question. Calls whose cost depends on sizes are in call_costs.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from fairlead.cel.call_costs import CallCost, Operand, call_cost
+from fairlead.cel.call_costs import CallCost, Items, Operand, call_cost
+from fairlead.cel.checking import NAMES, Checked, qualified
 from fairlead.cel.loops import RESULT, Loop, Present
-from fairlead.cel.sizes import MOST, NEW_LIST, NEW_MAP, NOTHING, ONE, CostRange, exactly, size_in_device
+from fairlead.cel.sizes import MOST, NEW_LIST, NEW_MAP, NOTHING, ONE, CostRange, exactly
 from fairlead.cel.syntax import Call, Expression, Ident, IndexExpression, ListOf, Literal, MapOf, Select
 from fairlead.cel.types import SCALARS, Type
-
-if TYPE_CHECKING:
-    from fairlead.cel.checking import Checked
 
 
 class Entries(NamedTuple):
@@ -41,6 +39,7 @@ class CostEstimate:
 
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
+        self._size_of = checked.environment.size_of
         self._paths: dict[int, tuple[str, ...]] = {}
         self._sizes: dict[int, CostRange] = {}
         self._entries: dict[int, Entries] = {}
@@ -76,11 +75,15 @@ class CostEstimate:
         raise AssertionError(node)
 
     def _select(self, node: Select) -> CostRange:
+        whole = qualified(node)
+        if whole in NAMES:
+            self._paths[id(node)] = (whole,)
+            return ONE
         cost = self._cost(node.operand)
         if node.optional:
             return cost.plus(ONE)
         kind = self._type(node.operand)
-        if kind.name == "map" or kind.name.startswith("kubernetes."):
+        if kind.name == "map" or kind.name in self._checked.environment.fields:
             cost = cost.plus(ONE)
         self._paths[id(node)] = (*self._path(node.operand), node.field)
         return cost
@@ -188,7 +191,11 @@ class CostEstimate:
     def _operand(self, node: Expression) -> Operand:
         path = self._path(node)
         literal = node.value if isinstance(node, Literal) else None
-        return Operand(() if path[:1] == (RESULT,) else path, self._type(node), self._size(node), literal)
+        if path[:1] == (RESULT,):
+            path = ()
+        kind = self._type(node)
+        items = Items(kind.params[0], self._size_of((*path, "@items")) if path else None) if kind.params else None
+        return Operand(kind, self._size(node), items, literal)
 
     # ---- what is known ----
 
@@ -217,7 +224,7 @@ class CostEstimate:
         found = self._sizes.get(id(node)) or _written(node)
         if found is not None:
             return found
-        found = size_in_device(self._path(node))
+        found = self._size_of(self._path(node))
         if found is not None:
             self._sizes[id(node)] = found
             return found

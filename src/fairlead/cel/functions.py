@@ -6,15 +6,20 @@ when none fits is said in cel-go's words, which differ: see `missing`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from fairlead.cel.named_formats import FORMATS, NamedFormat
 from fairlead.cel.net_functions import NET_FUNCTIONS
 from fairlead.cel.operators import equals
-from fairlead.cel.text_functions import TEXT_FUNCTIONS, format_double, parse_duration, spelled_duration
+from fairlead.cel.text_functions import TEXT_FUNCTIONS, format_double, parse_duration, spelled_duration, spelled_moment
 from fairlead.cel.values import (
     NO_OVERLOAD,
+    AddressRange,
     CelError,
     Duration,
     Maybe,
@@ -57,6 +62,9 @@ def missing(name: str, values: Sequence[Any]) -> CelError:
 
 
 # ---- conversions ----
+
+_SPACE = re.compile(r"\s")
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def _to_int(value: Any) -> int:
@@ -103,11 +111,11 @@ def _to_uint(value: Any) -> Uint:
 def _to_double(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and not _SPACE.search(value):
         try:
             return float(value)
         except ValueError:
-            raise _no_conversion(value, "double") from None
+            pass
     raise _no_conversion(value, "double")
 
 
@@ -139,9 +147,11 @@ def _to_string(value: Any) -> str:
         case Duration():
             return spelled_duration(value.nanos)
         case datetime():
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            return spelled_moment(value)
     if type_name(value) in ("net.IP", "kubernetes.URL", "net.CIDR"):
-        return value.geturl() if hasattr(value, "geturl") else str(getattr(value, "range", value))
+        if isinstance(value, AddressRange):
+            return f"{value.address}/{value.range.prefixlen}"
+        return value.geturl() if hasattr(value, "geturl") else str(value)
     raise _no_conversion(value, "string")
 
 
@@ -159,7 +169,7 @@ def _to_timestamp(value: Any) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and _RFC3339.fullmatch(value):
             return datetime.fromisoformat(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
@@ -228,9 +238,8 @@ def _intersect(left: list[Any], right: list[Any]) -> bool:
 
 
 def _of_non_zero(value: Any) -> Maybe:
-    empty = (
-        value is None or value is False or (isinstance(value, int | float | str | bytes | list | dict) and not value)
-    )
+    empty = value is None or value is False or value == Duration(0)
+    empty = empty or (isinstance(value, int | float | str | bytes | list | dict) and not value)
     return Maybe(False) if empty else Maybe(True, value)
 
 
@@ -244,6 +253,56 @@ def _f(*params: str, act: Callable[..., Any]) -> Overload:
     return Overload(tuple(_SHORT.get(param, param) for param in params), act)
 
 
+def _unwrapped(items: list[Any]) -> list[Any]:
+    return [item.value for item in items if item.there]
+
+
+def _format_named(name: str) -> Maybe:
+    found = FORMATS.get(name)
+    return Maybe(found is not None, found)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# ---- parts of times ----
+
+
+def _in_zone(moment: datetime, zone: str = "UTC") -> datetime:
+    """The moment as clocks of a zone show it: an hour and minute before or after UTC, or a name."""
+    offset = _OFFSET.fullmatch(zone)
+    if offset is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return moment.astimezone(timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes)))
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {zone}") from None
+
+
+def _part(of_moment: Callable[[datetime], int], nanos: int = 0) -> tuple[Overload, ...]:
+    """A part of a time; of a duration it is so many nanoseconds, of which there is a whole number."""
+    found = (
+        _f("timestamp", act=lambda moment: of_moment(_in_zone(moment))),
+        _f("timestamp", "string", act=lambda moment, zone: of_moment(_in_zone(moment, zone))),
+    )
+    return (*found, _f("duration", act=lambda span: int(span.nanos / nanos))) if nanos else found
+
+
+_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)")
+_TIME_PARTS: dict[str, tuple[Overload, ...]] = {
+    "getFullYear": _part(lambda moment: moment.year),
+    "getMonth": _part(lambda moment: moment.month - 1),
+    "getDate": _part(lambda moment: moment.day),
+    "getDayOfMonth": _part(lambda moment: moment.day - 1),
+    "getDayOfWeek": _part(lambda moment: moment.isoweekday() % 7),
+    "getDayOfYear": _part(lambda moment: moment.timetuple().tm_yday - 1),
+    "getHours": _part(lambda moment: moment.hour, 3600 * _NANO),
+    "getMinutes": _part(lambda moment: moment.minute, 60 * _NANO),
+    "getSeconds": _part(lambda moment: moment.second, _NANO),
+    "getMilliseconds": _part(lambda moment: moment.microsecond // 1000, 10**6),
+}
 _BOTH_WAYS: dict[str, tuple[Overload, ...]] = {
     "size": (_f("dyn", act=_size),),
     "matches": tuple(_f(*o.params, act=o.act) for o in TEXT_FUNCTIONS["matches"]),
@@ -272,6 +331,9 @@ GLOBAL: dict[str, tuple[Overload, ...]] = {
     "sets.contains": (_f("list", "list", act=_sets_contain),),
     "sets.equivalent": (_f("list", "list", act=lambda a, b: _sets_contain(a, b) and _sets_contain(b, a)),),
     "sets.intersects": (_f("list", "list", act=_intersect),),
+    "optional.unwrap": (_f("list", act=_unwrapped),),
+    "format.named": (_f("string", act=_format_named),),
+    **{f"format.{name}": (_f(act=partial(_same, one)),) for name, one in FORMATS.items()},
     "optional.of": (_f("dyn", act=lambda value: Maybe(True, value)),),
     "optional.none": (_f(act=lambda: Maybe(False)),),
     "optional.ofNonZeroValue": (_f("dyn", act=_of_non_zero),),
@@ -297,14 +359,11 @@ METHODS: dict[str, tuple[Overload, ...]] = {
     "patch": (_f("semver", act=lambda version: version.patch),),
     "hasValue": (_f("optional", act=lambda optional: optional.there),),
     "value": (_f("optional", act=_value_of),),
-    "getHours": (_f("duration", act=lambda value: int(value.nanos / (3600 * _NANO))),),
-    "getMinutes": (_f("duration", act=lambda value: int(value.nanos / (60 * _NANO))),),
-    "getSeconds": (_f("duration", act=lambda value: int(value.nanos / _NANO)),),
-    "getMilliseconds": (_f("duration", act=lambda value: value.nanos // 10**6 % 1000),),
-    "getFullYear": (_f("timestamp", act=lambda value: value.year),),
-    "getMonth": (_f("timestamp", act=lambda value: value.month - 1),),
-    "getDate": (_f("timestamp", act=lambda value: value.day),),
-    "getDayOfWeek": (_f("timestamp", act=lambda value: value.isoweekday() % 7),),
+    **_TIME_PARTS,
+    "first": (_f("list", act=lambda items: Maybe(True, items[0]) if items else Maybe(False)),),
+    "last": (_f("list", act=lambda items: Maybe(True, items[-1]) if items else Maybe(False)),),
+    "unwrapOpt": (_f("list", act=_unwrapped),),
+    "validate": (_f("kubernetes.NamedFormat", "string", act=NamedFormat.validate),),
     **_BOTH_WAYS,
     **{name: tuple(_f(*o.params, act=o.act) for o in rows)
        for name, rows in {**TEXT_FUNCTIONS, **NET_FUNCTIONS}.items() if not name.startswith(".")},

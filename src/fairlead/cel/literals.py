@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cel import types as t
 from fairlead.cel.checking import TypeFault
 from fairlead.cel.functions import GLOBAL, bound
 from fairlead.cel.loops import Loop, Present
 from fairlead.cel.syntax import Call, Expression, IndexExpression, ListOf, Literal, MapOf, Select
-from fairlead.cel.text_functions import pattern
+from fairlead.cel.text_functions import clauses_of, compiled_pattern, misfit
 from fairlead.cel.values import NO_OVERLOAD, CelError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def literal_faults(checked: Checked) -> list[TypeFault]:
             first = node.args[0]
             if isinstance(first, Literal) and _failure(_ARGUMENTS[node.function], first.value):
                 found.append(TypeFault(f"invalid {node.function} argument", first.at))
+        elif isinstance(node, Call) and node.function == "format":
+            found += _format_faults(checked, node)
         elif isinstance(node, ListOf) and not mixed:
             found += _mixed_list(checked, node)
         elif isinstance(node, MapOf) and not mixed:
@@ -47,6 +50,32 @@ def program_fault(checked: Checked) -> str:
         if act is not None and (failure := _failure(act, first.value)):
             return f"program instantiation failed: {failure}"
     return ""
+
+
+def _format_faults(checked: Checked, node: Call) -> list[TypeFault]:
+    """What does not fit of arguments that are written out to a format that is."""
+    if not isinstance(node.target, Literal) or not isinstance(node.target.value, str) or len(node.args) != 1:
+        return []
+    listed = node.args[0]
+    if not isinstance(listed, ListOf):
+        return []
+    try:
+        verbs = [verb for verb, _ in clauses_of(node.target.value) if verb != "%"]
+    except CelError as error:
+        return [TypeFault(str(error), node.at)]
+    for verb, item in zip(verbs, listed.items, strict=False):
+        kind = checked.type_of(item)
+        name = "null_type" if kind == t.NULL else kind.full_name.partition("(")[0]
+        if verb in "fe" and kind == t.STRING:  # which may stand for what is no number
+            continue
+        if not kind.is_anything and (wrong := misfit(verb, name)):
+            return [TypeFault(wrong, item.at)]
+    if len(verbs) > len(listed.items):
+        return [TypeFault(f"index {len(listed.items)} out of range", node.at)]
+    if len(verbs) < len(listed.items):
+        said = f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(listed.items)})"
+        return [TypeFault(said, node.at)]
+    return []
 
 
 def _mixed_list(checked: Checked, node: ListOf) -> Iterator[TypeFault]:
@@ -126,9 +155,9 @@ def _converted(name: str) -> Callable[[Any], Any]:
 
 
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
-    "duration": _duration, "timestamp": _converted("timestamp"), "matches": pattern,
+    "duration": _duration, "timestamp": _converted("timestamp"), "matches": compiled_pattern,
 }  # fmt: skip
 _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     name: _converted(name) for name in ("bool", "bytes", "double", "int", "string", "uint")
 }
-_SEARCHES: Mapping[str, Callable[[Any], Any]] = {"find": pattern, "findAll": pattern}
+_SEARCHES: Mapping[str, Callable[[Any], Any]] = {"find": compiled_pattern, "findAll": compiled_pattern}

@@ -41,38 +41,48 @@ class Present(Expression):
     field: str
 
 
-def written_out(node: Expression) -> Expression:
-    """The tree without macros."""
-    match node:
-        case Select():
-            return Select(node.at, written_out(node.operand), node.field, node.optional)
-        case IndexExpression():
-            return IndexExpression(node.at, written_out(node.operand), written_out(node.key), node.optional)
-        case ListOf():
-            return ListOf(node.at, tuple(map(written_out, node.items)), node.optional)
-        case MapOf():
-            entries = [(written_out(key), written_out(value), optional) for key, value, optional in node.entries]
-            return MapOf(node.at, tuple(entries))
-        case Call():
-            return _call(node)
-    return node
+def written_out(node: Expression, *, bindings: bool = False) -> Expression:
+    """The tree without macros; `bindings` if `cel.bind` is one of them."""
+    return _Writer(bindings=bindings).tree(node)
 
 
-def _call(call: Call) -> Expression:
-    target = None if call.target is None else written_out(call.target)
-    inner = call.args[0] if call.args else None
-    if call.function == "has" and target is None and len(call.args) == 1 and isinstance(inner, Select):
-        return Present(call.at, written_out(inner.operand), inner.field)
-    if call.function == "has" and target is None and inner is not None and len(call.args) == 1:
-        raise SyntaxFault("invalid argument to has() macro", inner.at)
-    args = tuple(map(written_out, call.args))
-    if target is not None and args and isinstance(inner, Ident):
-        if call.function == "bind" and target == Ident(target.at, "cel") and len(args) == 3:
-            return _bind(call.at, inner.name, args[1], args[2])
-        found = _loop(call, target, args)
-        if found is not None:
-            return found
-    return Call(call.at, call.function, target, args)
+class _Writer:
+    def __init__(self, *, bindings: bool) -> None:
+        self._bindings = bindings
+
+    def tree(self, node: Expression) -> Expression:
+        match node:
+            case Select():
+                return Select(node.at, self.tree(node.operand), node.field, node.optional)
+            case IndexExpression():
+                return IndexExpression(node.at, self.tree(node.operand), self.tree(node.key), node.optional)
+            case ListOf():
+                return ListOf(node.at, tuple(map(self.tree, node.items)), node.optional)
+            case MapOf():
+                entries = [(self.tree(key), self.tree(value), optional) for key, value, optional in node.entries]
+                return MapOf(node.at, tuple(entries))
+            case Call():
+                return self._call(node)
+        return node
+
+    def _call(self, call: Call) -> Expression:
+        inner = call.args[0] if call.args else None
+        if call.function == "has" and call.target is None and inner is not None and len(call.args) == 1:
+            if not isinstance(inner, Select):
+                raise SyntaxFault("invalid argument to has() macro", inner.at)
+            return Present(call.at, self.tree(inner.operand), inner.field)
+        target = None if call.target is None else self.tree(call.target)
+        args = tuple(map(self.tree, call.args))
+        if target is not None and args:
+            named = isinstance(inner, Ident)
+            if self._bindings and named and call.function == "bind" and target == Ident(target.at, "cel"):
+                if len(args) == 3:
+                    return _bind(call.at, call.args[0].name, args[1], args[2])  # type: ignore[attr-defined]
+            elif call.function in ("optMap", "optFlatMap") and named and len(args) == 2:
+                return _of_optional(call, target, args, self.tree(call.target or target))
+            elif (found := _loop(call, target, args)) is not None:
+                return found
+        return Call(call.at, call.function, target, args)
 
 
 def _bind(at: int, name: str, value: Expression, body: Expression) -> Expression:
@@ -80,10 +90,8 @@ def _bind(at: int, name: str, value: Expression, body: Expression) -> Expression
 
 
 def _loop(call: Call, target: Expression, args: Sequence[Expression]) -> Expression | None:
-    at, function, count = call.at, call.function, len(args)
-    if function in ("optMap", "optFlatMap") and count == 2:
-        return _of_optional(call, target, args)
-    if function == "sortBy" and count == 2:
+    at, function = call.at, call.function
+    if function == "sortBy" and len(args) == 2:
         keys = _loop(Call(at, "map", None, call.args), Ident(at, _SORTED), args)
         assert keys is not None
         return _bind(at, _SORTED, target, Call(at, "@sortByAssociatedKeys", Ident(at, _SORTED), (keys,)))
@@ -129,18 +137,22 @@ def _names(function: str, args: Sequence[Expression]) -> tuple[str, ...] | None:
         "map": {2: 1, 3: 1}, "transformList": {3: 2, 4: 2}, "transformMap": {3: 2, 4: 2},
         "transformMapEntry": {3: 2, 4: 2},
     }  # fmt: skip
-    names = [arg.name for arg in args[: counts.get(function, {}).get(len(args), 0)] if isinstance(arg, Ident)]
-    return tuple(names) if names and len(names) == counts[function][len(args)] else None
+    count = counts.get(function, {}).get(len(args), 0)
+    for arg in args[:count]:
+        if not isinstance(arg, Ident):
+            one = "argument is not an identifier" if function in ("map", "filter") else "argument must be a simple name"
+            raise SyntaxFault(one, arg.at)
+    return tuple(arg.name for arg in args[:count] if isinstance(arg, Ident)) or None
 
 
 def _going_on(at: int, value: Expression) -> Expression:
     return Call(at, "@not_strictly_false", None, (value,))
 
 
-def _of_optional(call: Call, target: Expression, args: Sequence[Expression]) -> Expression:
+def _of_optional(call: Call, target: Expression, args: Sequence[Expression], again: Expression) -> Expression:
+    """`again` is the target once more, as other nodes: a node stands in a tree once."""
     at, name = call.at, args[0]
     assert isinstance(name, Ident)
-    again = written_out(call.target) if call.target is not None else target
     bound = _bind(at, name.name, Call(at, "value", again, ()), args[1])
     if call.function == "optMap":
         bound = Call(at, "optional.of", None, (bound,))

@@ -7,11 +7,14 @@ values if two variables are named. `all` and `exists` forget an error if another
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cel.operators import spelled
+from fairlead.cel.steps import Steps, squared
 from fairlead.cel.syntax import Call, Expression, Ident, IndexExpression, Select, SyntaxFault
 from fairlead.cel.text_functions import sort_by
-from fairlead.cel.values import NO_OVERLOAD, CelError, DefaultMap, Maybe
+from fairlead.cel.values import NO_OVERLOAD, STEPS, CelError, DefaultMap, Maybe
 
 if TYPE_CHECKING:
     from fairlead.cel.program import Compiler, Variables
@@ -22,8 +25,6 @@ _LOOPS = frozenset({
     "sortBy", "optMap", "optFlatMap",
 })  # fmt: skip
 _ONE_OR_TWO = frozenset({"all", "exists", "existsOne", "exists_one"})
-COST_LIMIT = 1_000_000
-"""Rounds of loops in one evaluation: about what the original allows in its own units."""
 
 
 def expand(compiler: Compiler, call: Call) -> Run | None:
@@ -49,7 +50,7 @@ def _has(compiler: Compiler, call: Call) -> Run:
         raise SyntaxFault("invalid argument to has() macro", inner.at)
     if not isinstance(inner, Select):
         raise SyntaxFault("invalid argument to has() macro", inner.at)
-    operand, field = compiler.run(inner.operand), inner.field
+    operand, field = compiler.of_holder(inner.operand), inner.field
 
     def run(variables: Variables) -> bool:
         holder = operand(variables)
@@ -64,7 +65,7 @@ def _has(compiler: Compiler, call: Call) -> Run:
 
 def _bind(compiler: Compiler, call: Call) -> Run:
     name, value = _name(call.args[0]), compiler.run(call.args[1])
-    body = compiler.within(name).run(call.args[2])
+    body = compiler.part(call.args[2], name)
     return lambda variables: body({**variables, name: value(variables)})
 
 
@@ -76,15 +77,16 @@ def _loop(compiler: Compiler, call: Call, target: Expression) -> Run:
         "transform"
     )
     names = (_name(args[0]), _name(args[1])) if two else (_name(args[0]),)
-    inside = compiler.within(*names)
-    steps = [inside.run(arg) for arg in args[len(names) :]]
-    source = compiler.run(target)
-    act = _ACTIONS[function]
-    if not 1 <= len(steps) <= (2 if function in ("map", "transformList", "transformMap", "transformMapEntry") else 1):
+    most = 2 if function in ("map", "transformList", "transformMap", "transformMapEntry") else 1
+    if not 1 <= len(args) - len(names) <= most:
         raise SyntaxFault(f"found no matching overload for '{function}'", call.at)
+    source = compiler.run(target)
+    compiler.steps += _ONCE.get(function, 1)
+    bodies = [compiler.part(arg, *names, more=_EACH.get(function, 0)) for arg in args[len(names) :]]
+    act = _ACTIONS[function]
 
     def run(variables: Variables) -> Any:
-        return act(_rounds(source(variables), names, variables), steps)
+        return act(_rounds(source(variables), names, variables), bodies, variables[STEPS])
 
     return run
 
@@ -92,24 +94,22 @@ def _loop(compiler: Compiler, call: Call, target: Expression) -> Run:
 def _rounds(
     container: Any, names: tuple[str, ...], variables: Variables
 ) -> Iterator[tuple[tuple[Any, ...], Variables]]:
-    """For each element, what the names stand for and the variables with them."""
+    """For each element, what the names stand for and the variables with them, which are good until the next."""
     if isinstance(container, Mapping):
         rounds = [(key, container[key]) for key in sorted(container, key=str)]
     elif isinstance(container, list):
         rounds = list(enumerate(container)) if len(names) == 2 else [(item, None) for item in container]
     else:
         raise CelError(NO_OVERLOAD)
-    budget = variables["@budget"]
+    inside = dict(variables)
     for pair in rounds:
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise CelError("operation cancelled: actual cost limit exceeded")
         values = pair[: len(names)]
-        yield values, {**variables, **dict(zip(names, values, strict=True))}
+        inside.update(zip(names, values, strict=True))
+        yield values, inside
 
 
 Rounds = Iterator[tuple[tuple[Any, ...], "Variables"]]
-Steps = list[Run]
+Bodies = list[Run]
 
 
 def _boolean(value: Any) -> bool:
@@ -118,12 +118,14 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _decided(rounds: Rounds, steps: Steps, *, by: bool) -> bool:
+def _decided(rounds: Rounds, bodies: Bodies, steps: Steps, *, by: bool) -> bool:
     """Whether some element says `by`. An error counts only if no element does."""
     error: CelError | None = None
     for _, variables in rounds:
         try:
-            if _boolean(steps[0](variables)) is by:
+            if _boolean(bodies[0](variables)) is by:
+                if next(rounds, None) is not None:
+                    steps.take(2 + by)  # the question whether to go on
                 return by
         except CelError as raised:
             error = error or raised
@@ -132,55 +134,76 @@ def _decided(rounds: Rounds, steps: Steps, *, by: bool) -> bool:
     return not by
 
 
-def _one(rounds: Rounds, steps: Steps) -> bool:
-    return sum(_boolean(steps[0](variables)) for _, variables in rounds) == 1
+def _one(rounds: Rounds, bodies: Bodies, steps: Steps) -> bool:
+    count = 0
+    for _, variables in rounds:
+        if _boolean(bodies[0](variables)):
+            steps.take(2)
+            count += 1
+    return count == 1
 
 
-def _filtered(rounds: Rounds, steps: Steps) -> list[Any]:
-    return [values[0] for values, variables in rounds if _boolean(steps[0](variables))]
+def _filtered(rounds: Rounds, bodies: Bodies, steps: Steps) -> list[Any]:
+    found = []
+    for values, variables in rounds:
+        if _boolean(bodies[0](variables)):
+            steps.take(13)
+            found.append(values[0])
+    return found
 
 
-def _mapped(rounds: Rounds, steps: Steps) -> list[Any]:
-    return [
-        steps[-1](variables) for _, variables in rounds if len(steps) == 1 or _boolean(steps[0](variables))
-    ]  # fmt: skip
+def _mapped(rounds: Rounds, bodies: Bodies, steps: Steps) -> list[Any]:
+    return [value for _, value in _values(rounds, bodies, steps, 12)]
 
 
-def _mapped_values(rounds: Rounds, steps: Steps) -> dict[Any, Any]:
-    return {
-        values[0]: steps[-1](variables)
-        for values, variables in rounds
-        if len(steps) == 1 or _boolean(steps[0](variables))
-    }
+def _values(rounds: Rounds, bodies: Bodies, steps: Steps, each: int) -> Iterator[tuple[Any, Any]]:
+    for values, variables in rounds:
+        if len(bodies) == 1 or _boolean(bodies[0](variables)):
+            steps.take(each)
+            yield values[0], bodies[-1](variables)
 
 
-def _mapped_entries(rounds: Rounds, steps: Steps) -> dict[Any, Any]:
+def _mapped_values(rounds: Rounds, bodies: Bodies, steps: Steps) -> dict[Any, Any]:
+    return dict(_values(rounds, bodies, steps, 3))
+
+
+def _mapped_entries(rounds: Rounds, bodies: Bodies, steps: Steps) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
-    for entry in _mapped(rounds, steps):
+    for _, entry in _values(rounds, bodies, steps, 2):
         for key, value in entry.items():
             if key in found:
-                raise CelError(f"insert failed: key {key} already exists")
+                raise CelError(f"insert failed: key {spelled(key)} already exists")
             found[key] = value
     return found
 
 
-def _sorted_by(rounds: Rounds, steps: Steps) -> list[Any]:
-    pairs = [(values[0], steps[0](variables)) for values, variables in rounds]
+def _sorted_by(rounds: Rounds, bodies: Bodies, steps: Steps) -> list[Any]:
+    pairs = []
+    for values, variables in rounds:
+        steps.take(12)
+        pairs.append((values[0], bodies[0](variables)))
+    steps.take(squared([key for _, key in pairs]))
     return sort_by([item for item, _ in pairs], [key for _, key in pairs])
 
 
-_ACTIONS: dict[str, Callable[[Rounds, Steps], Any]] = {
-    "all": lambda rounds, steps: _decided(rounds, steps, by=False),
-    "exists": lambda rounds, steps: _decided(rounds, steps, by=True),
-    "exists_one": _one, "existsOne": _one, "filter": _filtered, "map": _mapped, "transformList": _mapped,
-    "transformMap": _mapped_values, "transformMapEntry": _mapped_entries, "sortBy": _sorted_by,
+_ACTIONS: dict[str, Callable[[Rounds, Bodies, Steps], Any]] = {
+    "all": partial(_decided, by=False), "exists": partial(_decided, by=True), "exists_one": _one, "existsOne": _one,
+    "filter": _filtered, "map": _mapped, "transformList": _mapped, "transformMap": _mapped_values,
+    "transformMapEntry": _mapped_entries, "sortBy": _sorted_by,
 }  # fmt: skip
+_ONCE: dict[str, int] = {"exists_one": 2, "existsOne": 2, "sortBy": 3}
+"""Steps of a loop that do not depend on its rounds, as those of what it is written out to (loops.py); else one."""
+_EACH: dict[str, int] = {"all": 3, "exists": 4}
+"""Steps of each round, besides what the loop's body takes. The other loops take them for elements that they keep."""
 
 
 def _optional(compiler: Compiler, call: Call, target: Expression) -> Run:
+    before = compiler.steps
     name, source = _name(call.args[0]), compiler.run(target)
-    body = compiler.within(name).run(call.args[1])
     flat = call.function == "optFlatMap"
+    # The original asks whether there is a value, and then for the value, from the start each time.
+    body = compiler.part(call.args[1], name, more=compiler.steps - before + (1 if flat else 2))
+    compiler.steps += 1
 
     def run(variables: Variables) -> Maybe:
         optional = source(variables)

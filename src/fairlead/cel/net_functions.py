@@ -6,7 +6,7 @@ import ipaddress
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from fairlead.cel.text_functions import Typed
-from fairlead.cel.values import AddressRange, CelError, succeeds
+from fairlead.cel.values import NO_OVERLOAD, AddressRange, CelError, succeeds
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -46,28 +46,59 @@ def _at(text: str) -> str:
     return f' (at "{text[bad:]}")' if bad is not None else ""
 
 
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _network(text: str) -> AddressRange:
     base, slash, length = text.partition("/")
     try:
         if not slash or not length.isdigit():
             raise ValueError(text)
+        if len(length) > 1 and length[0] == "0":
+            raise ValueError(text)
         return AddressRange(_address(base), ipaddress.ip_network(text, strict=False))
     except (ValueError, CelError):
-        why = "no '/'" if not slash else "bad bits after slash: " + f'"{length}"'
-        raise CelError(
-            f'network address parse error during conversion from string: netip.ParsePrefix("{text}"): {why}'
-        ) from None
+        if not slash:
+            why = "no '/'"
+        elif not _is_address(base):
+            why = _go_address(base)
+        elif length.isdigit() and (length == "0" or length[0] != "0"):
+            why = "prefix length out of range"
+        else:
+            why = f'bad bits after slash: "{length}"'
+        said = "network address parse error during conversion from string: "  # the original says it twice
+        raise CelError(f'{said}{said}netip.ParsePrefix("{text}"): {why}') from None
+
+
+def request_url(text: str) -> SplitResult:
+    """An absolute URL or an absolute path. The complaint is that of Go's url.ParseRequestURI."""
+    if not text:
+        raise CelError('parse "": empty url')
+    try:
+        found = urlsplit(text)
+    except ValueError:
+        raise CelError(f"parse \"{text}\": missing ']' in host") from None
+    if not found.scheme and not text.startswith("/"):
+        raise CelError(f'parse "{text}": invalid URI for request')
+    host = found.netloc.rpartition("@")[2]
+    if " " in host:
+        raise CelError(f'parse "{text}": invalid character " " in host name')
+    port = host.rpartition("]")[2].partition(":")
+    if port[1] and port[2] and not port[2].isdigit():
+        raise CelError(f'parse "{text}": invalid port ":{port[2]}" after host')
+    return found
 
 
 def _url(text: str) -> SplitResult:
     try:
-        found = urlsplit(text)
-        found.port  # noqa: B018 - raises if it is no number
-    except ValueError:
-        found = SplitResult("", "", "", "", "")
-    if not (found.scheme and (found.netloc or found.path.startswith("/"))) and not text.startswith("/"):
-        raise CelError(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
-    return found
+        return request_url(text)
+    except CelError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
 
 
 def _contains_network(outer: AddressRange, inner: AddressRange | str) -> bool:
@@ -78,11 +109,20 @@ def _contains_network(outer: AddressRange, inner: AddressRange | str) -> bool:
 
 
 def _contains_address(outer: AddressRange, address: Address | str) -> bool:
-    return (_address(address) if isinstance(address, str) else address) in outer.range
+    if isinstance(address, str):
+        try:
+            address = _address(address)
+        except CelError:
+            raise CelError(NO_OVERLOAD) from None
+    return address in outer.range
 
 
 def _host(url: SplitResult) -> str:
     return url.netloc.rpartition("@")[2]
+
+
+def _port(url: SplitResult) -> str:
+    return _host(url).rpartition("]")[2].partition(":")[2]
 
 
 def _query(url: SplitResult) -> dict[str, list[str]]:
@@ -125,7 +165,7 @@ NET_FUNCTIONS: dict[str, tuple[Typed, ...]] = {
     "getScheme": (Typed((_URL,), lambda url: url.scheme),),
     "getHost": (Typed((_URL,), _host),),
     "getHostname": (Typed((_URL,), lambda url: url.hostname or ""),),
-    "getPort": (Typed((_URL,), lambda url: str(url.port) if url.port is not None else ""),),
+    "getPort": (Typed((_URL,), _port),),
     "getEscapedPath": (Typed((_URL,), lambda url: quote(url.path, safe="/%:@!$&'()*+,;=~")),),
     "getQuery": (Typed((_URL,), _query),),
 }

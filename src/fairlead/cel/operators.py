@@ -10,7 +10,19 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from fairlead.cel.values import NO_OVERLOAD, NUMBERS, CelError, DefaultMap, Duration, Maybe, Uint, type_name
+from fairlead.cel.values import (
+    NO_OVERLOAD,
+    NUMBERS,
+    CelError,
+    DefaultMap,
+    Duration,
+    KeyedList,
+    Maybe,
+    ObjectValue,
+    SetList,
+    Uint,
+    type_name,
+)
 from fairlead.core.model.quantity import Quantity
 
 _INT = (-(2**63), 2**63 - 1)
@@ -39,19 +51,28 @@ _SUBTRACTS = frozenset({"int", "uint", "double", "google.protobuf.Duration", "go
 _DIVIDES = frozenset({"int", "uint"})
 
 
+def _moved(moment: datetime, nanos: int) -> datetime:
+    try:
+        return moment + timedelta(microseconds=nanos / 1000)
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
 def add(left: Any, right: Any) -> Any:
     one, other = type_name(left), type_name(right)
     if one == other:
         if one in ("int", "uint"):
             return _bounded(left + right, one)
-        if one in ("double", "string", "bytes", "list"):
+        if one in ("double", "string", "bytes"):
             return left + right
+        if one == "list":
+            return left + right if left.__class__ is list else _merged(left, right)
         if isinstance(left, Duration):
             return Duration(left.nanos + right.nanos)
     if isinstance(left, datetime) and isinstance(right, Duration):
-        return left + timedelta(microseconds=right.nanos / 1000)
+        return _moved(left, right.nanos)
     if isinstance(right, datetime) and isinstance(left, Duration):
-        return right + timedelta(microseconds=left.nanos / 1000)
+        return _moved(right, left.nanos)
     raise _missing("_+_", one, _ADDS)
 
 
@@ -67,7 +88,7 @@ def subtract(left: Any, right: Any) -> Any:
         if isinstance(left, datetime):
             return Duration(round((left - right).total_seconds() * 10**9))
     if isinstance(left, datetime) and isinstance(right, Duration):
-        return left - timedelta(microseconds=right.nanos / 1000)
+        return _moved(left, -right.nanos)
     raise _missing("_-_", one, _SUBTRACTS)
 
 
@@ -128,14 +149,49 @@ def equals(left: Any, right: Any) -> bool:
     if one != other:
         return one in NUMBERS and other in NUMBERS and bool(left == right)
     if one == "list":
+        if left.__class__ is not list:
+            return _equal_unordered(left, right)
         return len(left) == len(right) and all(map(equals, left, right))
     if one == "map":
+        if isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
+            return _equal_records(left, right)
         return len(left) == len(right) and all(
             any(equals(key, theirs) and equals(value, right[theirs]) for theirs in right) for key, value in left.items()
         )
     if isinstance(left, Maybe):
         return left.there == right.there and (not left.there or equals(left.value, right.value))
     return bool(left == right)
+
+
+def _equal_records(left: ObjectValue, right: ObjectValue) -> bool:
+    """Fields that the schema does not know count where both have them, as in the original."""
+    if len(left.raw) != len(right.raw) or left.keys() != right.keys():
+        return False
+    if not all(equals(value, right[name]) for name, value in left.items()):
+        return False
+    return all(
+        value == right.raw[name] for name, value in left.raw.items() if name not in left.known and name in right.raw
+    )
+
+
+def _equal_unordered(left: list[Any], right: list[Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    if isinstance(left, KeyedList):
+        mine = {left.key_of(item): item for item in left}
+        return all(left.key_of(item) in mine and equals(mine[left.key_of(item)], item) for item in right)
+    return all(any(equals(item, other) for other in left) for item in right)
+
+
+def _merged(left: list[Any], right: list[Any]) -> list[Any]:
+    """The lists in one: elements of a set stand there once, and elements of a keyed list in the place of the one with
+    the same keys."""
+    if isinstance(left, KeyedList):
+        found = {left.key_of(item): item for item in left}
+        return KeyedList(list((found | {left.key_of(item): item for item in right}).values()), left.keys)
+    if isinstance(left, SetList):
+        return SetList([*left, *(item for item in right if not any(equals(item, other) for other in left))])
+    return list(left) + right
 
 
 def compare(left: Any, right: Any, function: str) -> int:
@@ -183,6 +239,8 @@ def look_up(container: Any, key: Any) -> Any:
             return found.value
         if isinstance(container, DefaultMap):
             return {}
+        if isinstance(container, ObjectValue) and key in container.faults:
+            raise CelError(container.faults[key])
         raise CelError(f"no such key: {spelled(key)}")
     if isinstance(container, list):
         at = _position(key)

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cel.checking import Checked
 from fairlead.cel.cost import CostEstimate
+from fairlead.cel.environment import DEVICES
 from fairlead.cel.literals import literal_faults, program_fault
 from fairlead.cel.loops import written_out
-from fairlead.cel.macros import COST_LIMIT
-from fairlead.cel.program import MAX_LENGTH, CompileFault, Program, located
+from fairlead.cel.program import CompileFault, Program, located
+from fairlead.cel.steps import PER_CALL, CostExceeded, Steps
 from fairlead.cel.syntax import SyntaxFault, parse
 from fairlead.cel.types import ANY, BOOL
 from fairlead.cel.values import CelError, DefaultMap, parse_version, type_name
-from fairlead.core.model.devices import SelectorFailed, SelectorInvalid
+from fairlead.core.model.devices import OutOfSelectorSteps, SelectorFailed, SelectorInvalid
 
 if TYPE_CHECKING:
-    from fairlead.core.model.devices import Device
+    from fairlead.core.model.devices import Device, SelectorSteps
 
+MAX_LENGTH = 10 * 1024
 _VARIABLES = frozenset({"device"})
 _NATIVE = frozenset({"string"})
 """Types whose conversion cel-go refuses in other words than that of the rest."""
@@ -38,12 +40,22 @@ class DeviceSelector:
             self._program = Program(expression, _VARIABLES)
         except CompileFault as fault:
             raise SelectorInvalid(str(fault)) from None
+        if said := selector_fault(expression):
+            raise SelectorInvalid(said)
 
-    def __call__(self, device: Device) -> bool:
+    def __call__(self, device: Device, steps: SelectorSteps) -> bool:
+        allowed = min(PER_CALL, steps.left)
+        own = Steps(allowed)
         try:
-            value = self._program({"device": _seen(device.kind, device)})
+            value = self._program({"device": _seen(device.kind, device)}, own)
         except CelError as error:
             raise SelectorFailed(str(error)) from None
+        except CostExceeded as error:
+            if allowed < PER_CALL:
+                raise OutOfSelectorSteps from None
+            raise SelectorFailed(str(error)) from None
+        finally:
+            steps.left -= allowed - max(0, own.left)
         if isinstance(value, bool):
             return value
         kind = type_name(value)
@@ -53,12 +65,16 @@ class DeviceSelector:
         raise SelectorFailed(f"CEL result of type {kind} could not be converted to bool: {detail}")
 
 
+def _checked(expression: str) -> Checked:
+    return Checked(written_out(parse(expression), bindings=True), DEVICES)
+
+
 @lru_cache(maxsize=1024)
 def selector_fault(expression: str) -> str:
     """Why the API server does not compile a selector; empty if it does. Types are checked, as far as they are known
     before an expression runs."""
     try:
-        checked = Checked(written_out(parse(expression)))
+        checked = _checked(expression)
     except SyntaxFault as fault:
         return f"compilation failed: {located(expression, [(str(fault), fault.at)])}"
     except RecursionError:
@@ -74,13 +90,13 @@ def selector_fault(expression: str) -> str:
 @lru_cache(maxsize=1024)
 def selector_program_fault(expression: str) -> str:
     """Why the API server cannot build the program of a selector that compiles; empty if it can."""
-    return program_fault(Checked(written_out(parse(expression))))
+    return program_fault(_checked(expression))
 
 
 @lru_cache(maxsize=1024)
 def is_too_complex(expression: str) -> bool:
     """Whether the estimated cost of a selector that compiles is above what the API server allows."""
-    return CostEstimate(Checked(written_out(parse(expression)))).most > COST_LIMIT
+    return CostEstimate(_checked(expression)).most > PER_CALL
 
 
 @lru_cache(maxsize=1024)

@@ -123,7 +123,7 @@ def _tokens(text: str) -> list[Token]:
         if match is None:
             raise SyntaxFault(f"Syntax error: token recognition error at: '{text[at]}'", at)
         kind = match.lastgroup or ""
-        if kind == "float" and match.group().startswith(".") and found and found[-1].kind in ("name", "op"):
+        if kind == "float" and match.group().startswith(".") and found and _ends_operand(found[-1]):
             found.append(Token("op", ".", at))
             at += 1
             continue
@@ -132,6 +132,17 @@ def _tokens(text: str) -> list[Token]:
         at = match.end()
     found.append(Token("end", "<EOF>", len(text)))
     return found
+
+
+def _message(node: Expression) -> str:
+    """The name that may stand before the fields of a message."""
+    if isinstance(node, Select) and (prefix := _message(node.operand)):
+        return f"{prefix}.{node.field}"
+    return node.name if isinstance(node, Ident) else ""
+
+
+def _ends_operand(token: Token) -> bool:
+    return token.kind == "name" or (token.kind == "op" and token.text in ")]}")
 
 
 class _Parser:
@@ -237,13 +248,16 @@ class _Parser:
                 optional = self._taken("?")
                 node = IndexExpression(token.at, node, self._expression(), optional)
                 self._expect("]")
+            elif token.kind == "op" and token.text == "{" and (name := _message(node)):
+                # No messages can be made: the name of a type has no field behind it.
+                raise SyntaxFault(f"undeclared reference to '{name}' (in container '')", token.at)
             else:
                 return node
 
     def _dotted(self, node: Expression, at: int) -> Expression:
         optional = self._taken("?")
         name = self._take()
-        if name.kind != "name":
+        if name.kind != "name" or name.text in ("in", "true", "false", "null"):
             self._next -= 1
             raise self._unexpected(", expecting IDENTIFIER")
         if not optional and self._taken("("):

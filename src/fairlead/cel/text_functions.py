@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from functools import cmp_to_key, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fairlead.cel.operators import add, compare, equals
+from fairlead.cel.patterns import BadPattern, Pattern, pattern
+from fairlead.cel.steps import PER_CALL, ROOM, CostExceeded
 from fairlead.cel.values import CelError, Duration, TypeName, type_name
 from fairlead.core.model.quantity import Quantity
 
@@ -25,73 +29,13 @@ class Typed(NamedTuple):
 
 # ---- regular expressions ----
 
-_GO_COMPLAINTS = (
-    ("missing ), unterminated subpattern", "missing closing )"),
-    ("unbalanced parenthesis", "unexpected )"),
-    ("unterminated character set", "missing closing ]"),
-    ("nothing to repeat", "missing argument to repetition operator"),
-    ("multiple repeat", "invalid nested repetition operator"),
-    ("bad escape (end of pattern)", "trailing backslash at end of expression"),
-    ("bad escape", "invalid escape sequence"),
-    ("bad character range", "invalid character class range"),
-)
-_WHOLE_PATTERN = frozenset({"missing closing )", "unexpected )"})
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_NOT_IN_GO = re.compile(
-    r"(?P<escape>\\(?:[1-7](?![0-7])|[89NUuZ]))"
-    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"  # other escapes, and sets of characters
-    r"|(?P<behind>\(\?<[=!](?:[^>]*>|.*))"
-    r"|(?P<perl>\(\?(?:P(?!<)|[imsU-]*[^imsU\-:)<P]))"
-    r"|(?P<count>\{(?:\d+,)?(?!1000\D)[1-9]\d{3,}(?:,\d*)?\})"
-    r"|(?P<possessive>(?:[*+?]|\{\d+(?:,\d*)?\})\+)",
-    re.DOTALL,
-)
-"""What Python's regular expressions have and Go's have not: references back, look-around, atomic groups, comments,
-flags, possessive repetition."""
-_NAMED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<", re.DOTALL)
-_IN_PYTHON = {r"\z": r"\Z", "(?<": "(?P<"}
-"""What both have and write differently."""
-_GO_REFUSES = {
-    "escape": "invalid escape sequence",
-    "behind": "invalid named capture",
-    "perl": "invalid or unsupported Perl syntax",
-    "count": "invalid repeat count",
-    "possessive": "invalid nested repetition operator",
-}
 
-
-@lru_cache(maxsize=1024)
-def pattern(text: str) -> re.Pattern[str]:
-    """A regular expression; what is none is said in the words of Go's package."""
-    for found in _NOT_IN_GO.finditer(text):
-        if found.lastgroup is not None:
-            raise CelError(f"error parsing regexp: {_GO_REFUSES[found.lastgroup]}: `{found.group()}`")
+def compiled_pattern(text: str) -> Pattern:
+    """The pattern that a text is. Raises CelError in Go's words."""
     try:
-        return re.compile(_NAMED.sub(lambda found: _IN_PYTHON.get(found[0], found[0]), text))
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {_go_complaint(text, error)}") from None
-
-
-def _go_complaint(text: str, error: re.error) -> str:
-    said = next((go for python, go in _GO_COMPLAINTS if python in error.msg), error.msg)
-    if said == "trailing backslash at end of expression":
-        return f"{said}: ``"
-    shown = text if said in _WHOLE_PATTERN else text[error.pos or 0 :]
-    if said == "missing argument to repetition operator":
-        shown = text[error.pos or 0 : (error.pos or 0) + 1]
-    elif said == "invalid escape sequence":
-        shown = text[error.pos or 0 : (error.pos or 0) + 2]
-    return f"{said}: `{shown}`"
-
-
-def _find(text: str, regex: str) -> str:
-    found = pattern(regex).search(text)
-    return found.group(0) if found else ""
-
-
-def _find_all(text: str, regex: str, limit: int = -1) -> list[str]:
-    found = [match.group(0) for match in pattern(regex).finditer(text)]
-    return found if limit < 0 else found[:limit]
+        return pattern(text)
+    except BadPattern as fault:
+        raise CelError(str(fault)) from None
 
 
 # ---- strings ----
@@ -104,30 +48,37 @@ def _char_at(text: str, at: int) -> str:
 
 
 def _index_of(text: str, part: str, offset: int = 0) -> int:
-    if not part:
-        return offset
-    if not 0 <= offset < max(len(text), 1):
+    if offset < 0:
         raise CelError(f"index out of range: {offset}")
-    return text.find(part, offset)
+    return text.find(part, offset) if part else offset
 
 
 def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
     if offset is None:
         return text.rfind(part)
-    if not 0 <= offset < max(len(text), 1):
+    if offset < 0:
         raise CelError(f"index out of range: {offset}")
-    return text.rfind(part, 0, offset + len(part))
+    return text.rfind(part, 0, offset + len(part)) if part else offset
 
 
 def _join(items: list[Any], separator: str = "") -> str:
     for item in items:
         if not isinstance(item, str):
             raise CelError(f"join: invalid input: {item}")
+    _bounded(sum(map(len, items)) + len(separator) * len(items))
     return separator.join(items)
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    times = text.count(old) if limit < 0 else min(limit, text.count(old))
+    _bounded(len(text) + times * len(new))
     return text.replace(old, new, limit)
+
+
+def _bounded(size: int) -> None:
+    """Ends the evaluation if a text would get so long."""
+    if size > ROOM:
+        raise CostExceeded
 
 
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
@@ -141,12 +92,12 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
     stop = len(text) if end is None else end
+    if end is not None and start > end:
+        raise CelError(f"invalid substring range. start: {start}, end: {end}")
     if not 0 <= start <= len(text):
         raise CelError(f"index out of range: {start}")
     if not 0 <= stop <= len(text):
         raise CelError(f"index out of range: {stop}")
-    if start > stop:
-        raise CelError(f"invalid substring range. start: {start}, end: {stop}")
     return text[start:stop]
 
 
@@ -164,21 +115,60 @@ def _quote(text: str) -> str:
     return '"' + "".join(named.get(char, char) for char in text) + '"'
 
 
-_CLAUSE = re.compile(r"%(?:\.(\d+))?([a-zA-Z%])")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_CLAUSE = re.compile(r"%(?:\.(\d+))?(.?)", re.DOTALL)
+_WHOLE = frozenset({"int", "uint"})
+_VERBS: Mapping[str, tuple[frozenset[str], str]] = {
+    "s": (
+        frozenset({"string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "null_type",
+                   "google.protobuf.Duration", "google.protobuf.Timestamp"}),
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and"
+        " timestamps",
+    ),
+    "d": (_WHOLE, "decimal clause can only be used on integers"),
+    "f": (frozenset({"double"}), "fixed-point clause can only be used on doubles"),
+    "e": (frozenset({"double"}), "scientific clause can only be used on doubles"),
+    "b": (_WHOLE | {"bool"}, "only integers and bools can be formatted as binary"),
+    "o": (_WHOLE, "octal clause can only be used on integers"),
+    "x": (_WHOLE | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
+    "X": (_WHOLE | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
+}  # fmt: skip
+"""The types that each clause takes, and the complaint about others."""
+
+
+def clauses_of(text: str) -> list[tuple[str, int]]:
+    """The clauses of a format, with their precision. Raises CelError."""
+    found = []
+    for match in _CLAUSE.finditer(text):
+        precision, verb = match[1], match[2]
+        if not verb:
+            raise CelError("unexpected end of string")
+        if verb != "%" and verb not in _VERBS:
+            raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+        found.append((verb, 6 if precision is None else int(precision)))
+    return found
+
+
+def misfit(verb: str, kind: str) -> str:
+    """What is wrong with a type for a clause; empty if nothing is."""
+    kinds, complaint = _VERBS[verb]
+    return "" if kind in kinds else f"error during formatting: {complaint}, was given {kind}"
 
 
 def _format(text: str, values: list[Any]) -> str:
-    left = iter(values)
+    left, clauses = iter(values), iter(clauses_of(text))
 
     def fill(found: re.Match[str]) -> str:
-        precision, verb = found[1], found[2]
+        verb, precision = next(clauses)
         if verb == "%":
             return "%"
         try:
             value = next(left)
         except StopIteration:
             raise CelError(f"index {len(values)} out of range") from None
-        return _formatted(value, verb, 6 if precision is None else int(precision))
+        if wrong := misfit(verb, type_name(value)):
+            raise CelError(wrong)
+        return _formatted(value, verb, precision)
 
     return _CLAUSE.sub(fill, text)
 
@@ -187,21 +177,20 @@ def _formatted(value: Any, verb: str, precision: int) -> str:
     match verb:
         case "s":
             return _spelled(value)
-        case "d" if isinstance(value, int) and not isinstance(value, bool):
+        case "d":
             return str(int(value))
-        case "f" if isinstance(value, int | float):
+        case "f" | "e" if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
+        case "f":
             return f"{value:.{precision}f}"
-        case "e" if isinstance(value, int | float):
-            return f"{value:.{precision}e}"
-        case "b" if isinstance(value, int):
-            return f"{int(value):b}"
-        case "o" if isinstance(value, int):
-            return f"{int(value):o}"
-        case "x" | "X" if isinstance(value, int | str | bytes):
-            raw = value.encode() if isinstance(value, str) else value
-            shown = raw.hex() if isinstance(raw, bytes) else f"{int(raw):x}"
-            return shown.upper() if verb == "X" else shown
-    raise CelError(f'error during formatting: unrecognized formatting clause "{verb}"')
+        case "e":
+            mantissa, _, exponent = f"{value:.{precision}e}".partition("e")
+            return f"{mantissa}\u00d710{exponent.lstrip('+').translate(_RAISED)}"
+        case "b" | "o":
+            return f"{int(value):{verb}}"
+    raw = value.encode() if isinstance(value, str) else value
+    shown = raw.hex() if isinstance(raw, bytes) else f"{int(raw):x}"
+    return shown.upper() if verb == "X" else shown
 
 
 def _spelled(value: Any) -> str:
@@ -214,15 +203,40 @@ def _spelled(value: Any) -> str:
             return format_double(value)
         case Duration():
             return spelled_duration(value.nanos)
+        case datetime():
+            return spelled_moment(value)
         case list():
-            return "[" + ", ".join(map(_spelled, value)) + "]"
+            return "[" + _join(list(_within(map(_inside, value))), ", ") + "]"
         case Mapping():
-            return "{" + ", ".join(f"{_spelled(k)}: {_spelled(v)}" for k, v in sorted(value.items())) + "}"
+            entries = (f"{_inside(k)}:{_inside(v)}" for k, v in sorted(value.items()))
+            return "{" + _join(list(_within(entries)), ", ") + "}"
         case TypeName():
             return value.name
         case bytes():
             return value.decode(errors="replace")
     return str(value)
+
+
+def _inside(value: Any) -> str:
+    """A value in a list or map, as an expression would write it."""
+    match value:
+        case str():
+            return _quote(value)
+        case bytes():
+            return f"b{_quote(value.decode(errors='replace'))}"
+        case Duration():
+            return f'duration("{_spelled(value)}")'
+        case datetime():
+            return f'timestamp("{_spelled(value)}")'
+    return _spelled(value)
+
+
+def _within(parts: Iterable[str]) -> Iterator[str]:
+    size = 0
+    for part in parts:
+        size += len(part)
+        _bounded(size)
+        yield part
 
 
 def format_double(value: float) -> str:
@@ -231,12 +245,19 @@ def format_double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    text = repr(value)
-    return text.removesuffix(".0")
+    sign, digits, point = Decimal(repr(value)).as_tuple()
+    assert isinstance(point, int)
+    shown = "".join(map(str, digits)).rstrip("0") or "0"
+    exponent = len(digits) + point - 1 if value else 0
+    if -4 <= exponent < 6:
+        return repr(value).removesuffix(".0")
+    mantissa = shown[0] + (f".{shown[1:]}" if len(shown) > 1 else "")
+    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 # ---- durations ----
 
+_FRACTION = re.compile(r"\.(\d+)")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
@@ -253,7 +274,15 @@ def parse_duration(text: str) -> int | None:
 
 
 def spelled_duration(nanos: int) -> str:
-    return f"{format_double(nanos / 10**9)}s"
+    whole, rest = divmod(abs(nanos), 10**9)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{'-' if nanos < 0 else ''}{whole}{fraction}s"
+
+
+def spelled_moment(moment: datetime) -> str:
+    """A moment in the zone that it was written in, with no more digits than it has."""
+    text = moment.isoformat().replace("+00:00", "Z")
+    return _FRACTION.sub(lambda found: f".{found[1]}".rstrip("0"), text)
 
 
 # ---- lists ----
@@ -289,6 +318,8 @@ def _last_position_of(items: list[Any], wanted: Any) -> int:
 
 
 def _range(count: int) -> list[int]:
+    if count > PER_CALL:
+        raise CostExceeded
     return list(range(max(count, 0)))
 
 
@@ -339,9 +370,12 @@ def _sum_or_quantity(items: list[Any]) -> Any:
 
 _S, _L, _I = "string", "list", "int"
 TEXT_FUNCTIONS: dict[str, tuple[Typed, ...]] = {
-    "matches": (Typed((_S, _S), lambda text, regex: pattern(regex).search(text) is not None),),
-    "find": (Typed((_S, _S), _find),),
-    "findAll": (Typed((_S, _S), _find_all), Typed((_S, _S, _I), _find_all)),
+    "matches": (Typed((_S, _S), lambda text, regex: compiled_pattern(regex).matches(text)),),
+    "find": (Typed((_S, _S), lambda text, regex: compiled_pattern(regex).find(text)),),
+    "findAll": (
+        Typed((_S, _S), lambda text, regex: compiled_pattern(regex).find_all(text)),
+        Typed((_S, _S, _I), lambda text, regex, most: compiled_pattern(regex).find_all(text, most)),
+    ),
     "contains": (Typed((_S, _S), lambda text, part: part in text),),
     "startsWith": (Typed((_S, _S), str.startswith),),
     "endsWith": (Typed((_S, _S), str.endswith),),

@@ -36,6 +36,8 @@ def succeeds(parse: Callable[[str], Any]) -> Callable[[str], bool]:
 
 
 NO_OVERLOAD = "no such overload"
+STEPS = "@steps"
+"""Under this name the variables of an evaluation hold its Steps."""
 
 
 class Uint(int):
@@ -67,6 +69,33 @@ class Duration:
 
 class DefaultMap(dict[str, Any]):
     """A map in which every key can be looked up: what is not there reads as an empty map."""
+
+
+class ObjectValue(dict[str, Any]):
+    """An object of a schema: its fields by the names that expressions use. `raw` is the object as it was written, in
+    which `known` are the names that the schema has; `faults` are complaints about fields that came to no value."""
+
+    __slots__ = ("faults", "known", "raw")
+
+    def __init__(self, fields: dict[str, Any], raw: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.raw, self.known = raw, known
+        self.faults: dict[str, str] = {}
+
+
+class SetList(list[Any]):
+    """A list of which the order does not count (`x-kubernetes-list-type: set`)."""
+
+
+class KeyedList(list[Any]):
+    """A list whose elements are told apart by the fields `keys` (`x-kubernetes-list-type: map`)."""
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: Any) -> str:
+        return repr([item.get(key) for key in self.keys]) if isinstance(item, Mapping) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +198,7 @@ def type_name(value: Any) -> str:
         return "null_type"
     found = _KNOWN.get(type(value))
     if found is None:
-        found = next(name for kind, name in _NAMES if isinstance(value, kind))
+        found = next((name for kind, name in _NAMES if isinstance(value, kind)), "kubernetes.NamedFormat")
         _KNOWN[type(value)] = found
     return found
 

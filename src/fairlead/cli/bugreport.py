@@ -185,10 +185,10 @@ async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -
 
 
 async def _scheduler(server: str | None) -> dict[str, bytes] | None:
-    from fairlead.cli.explain.commands import OPS_PORT
     from fairlead.client.client import KubeApi
     from fairlead.client.credentials import Connection
     from fairlead.cluster.store.redaction import without_key_material
+    from fairlead.console.explanations import OPS_PORT
 
     api = KubeApi(Connection.to(server or OPS_PORT, insecure=True), attempts=1)
     try:

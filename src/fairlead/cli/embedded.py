@@ -14,35 +14,31 @@ import logging
 import os
 import ssl
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.assembly.asking import answerer
-from fairlead.assembly.housekeeping import ALL_CONTROLLERS
+from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.registry import BUILT_IN
 from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.observation import SchedulerObservation
-from fairlead.cli.run import standalone
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.journal import Journal
-from fairlead.cluster.store.store import Store
 from fairlead.core.model import kinds
-from fairlead.core.model.attendance import Attendance
 from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.runtime.collecting import loading
 from fairlead.runtime.live import Clock
+from fairlead.runtime.metrics import metrics_of_families
 from fairlead.runtime.telemetry import Telemetry
-from fairlead.volcano.records.quirks import Quirks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.device_flags import SimulatedDevices
@@ -51,12 +47,11 @@ if TYPE_CHECKING:
     from fairlead.cluster.server.asking import Answerer
     from fairlead.cluster.server.explaining import AskExplainer
     from fairlead.cluster.store.snapshot import Snapshot
+    from fairlead.core.engine.scheduler import Scheduler
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.usage import UsageBoard
-    from fairlead.koordinator.descheduling.settings import DeschedulerSettings
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.usage import UsageCollector
-    from fairlead.volcano.config.setup import VolcanoSetup
 
 log = logging.getLogger("fairlead.cli")
 
@@ -72,15 +67,14 @@ class UpOptions:
 
     fleet: Fleet
     kubeconfig: KubeconfigFile
-    assembly: SchedulerAssembly | None = None
+    assembly: ClusterAssembly = field(default_factory=ClusterAssembly)
     devices: Sequence[SimulatedDevices] = ()
     bind: str = "127.0.0.1"
     port: int = 0
     data: Path | None = None
     fsync: bool = False
-    controllers: Collection[str] = ALL_CONTROLLERS
+    leave_out_damaged: bool = False
     snapshot: Snapshot | None = None
-    descheduler: DeschedulerSettings | None = None
     check_bindings: bool = False
 
 
@@ -126,15 +120,12 @@ class EmbeddedCluster:
         options, hosts = self.options, (self.options.bind,)
         journal = None
         if options.data is not None:
-            journal = Journal(options.data, fsync=options.fsync)
+            journal = Journal(options.data, fsync=options.fsync, leave_out_damaged=options.leave_out_damaged)
             self._opened.callback(journal.close)
             credentials = Credentials.kept_in(options.data, now=self._clock.now(), hosts=hosts)
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
-        self.store = Store(
-            clock=self._clock.now, rng=Random(), journal=journal, quirks=self._quirks(),
-            check_bindings=options.check_bindings,
-        )  # fmt: skip
+        self.store = options.assembly.store(self._clock.now, journal=journal, check_bindings=options.check_bindings)
         if options.snapshot is not None:
             from fairlead.cli.snapshot import restored_into
 
@@ -142,29 +133,14 @@ class EmbeddedCluster:
         return credentials
 
     def _join_controllers(self) -> None:
-        assembly = self.options.assembly
-        self._volcano = None if assembly is None else assembly.volcano
-        self._scheduler = None if assembly is None else assembly.scheduler(self.store, cards=self._cards(assembly))
-        if self._scheduler is not None and (place := self._scheduler.ledger.place) is not None:
-            self._scheduler.ledger.restore(self.store.get(kinds.CONFIG_MAP, *place))
-        first_queues = [] if self._volcano is None else [self._volcano.first_queues(self.store)]
-        self._observation = SchedulerObservation(self._scheduler, Telemetry(built_in=frozenset(BUILT_IN)))
-        self._runtime = standalone(
-            self.store, [*([] if self._scheduler is None else [self._scheduler]), *first_queues],
-            clock=self._clock, names=self.options.controllers,
-            volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
-            attendance=self._attendance(),
-            on_step=self._observation.after_step, on_turn=self._observation.after_turn, quirks=self._quirks(),
-            descheduler=self.options.descheduler,
+        cluster = self.options.assembly.over(self.store)
+        self._scheduler = cluster.scheduler
+        self._attendance = cluster.attendance
+        telemetry = Telemetry(sources=metrics_of_families(), built_in=frozenset(BUILT_IN))
+        self._observation = SchedulerObservation(self._scheduler, telemetry)
+        self._runtime = cluster.live(
+            clock=self._clock, on_step=self._observation.after_step, on_turn=self._observation.after_turn
         )  # fmt: skip
-
-    def _quirks(self) -> Quirks:
-        volcano = None if self.options.assembly is None else self.options.assembly.volcano
-        return Quirks.of(compatible=volcano is not None and volcano.compatible)
-
-    def _cards(self, assembly: SchedulerAssembly) -> Doc | None:
-        where = assembly.card_config_map
-        return None if where is None else self.store.get(kinds.CONFIG_MAP, *where)
 
     def _answerers(self) -> list[Answerer]:
         return [] if self._scheduler is None else [answerer(partial(self._runtime.ask, self._scheduler))]
@@ -180,7 +156,7 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
                 host=options.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
-                answerers=self._answerers(), attendance=self._attendance(),
+                answerers=self._answerers(), attendance=self._attendance,
                 metrics=partial(self._observation.exposition, self._runtime),
             )  # fmt: skip
             try:
@@ -193,13 +169,6 @@ class EmbeddedCluster:
         kept.keep(self._server.port)
         self._opened.push_async_callback(self._server.stop)
         log.info("listening", extra={"url": self._server.url})
-
-    def _attendance(self) -> Attendance:
-        """With `--scheduler none` somebody outside schedules, and may serve any name."""
-        if self._scheduler is None:
-            return Attendance(None)
-        more = () if self._volcano is None else self._volcano.options.scheduler_names
-        return Attendance(frozenset((*self._scheduler.profiles, *more)), volcano=self._volcano is not None)
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
@@ -250,21 +219,22 @@ class EmbeddedCluster:
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)
-        if self._volcano is not None:
-            collecting = self._spawn(self._usage_collector(self._volcano.options.usage).run(), "the collector of usage")
-            self._opened.push_async_callback(_ended, collecting)
-            self._follow_volcano_file(self._volcano)
+        assembly = self.options.assembly.schedulers
+        if assembly is not None and self._scheduler is not None:
+            for board in assembly.usage_boards:
+                collecting = self._spawn(self._usage_collector(board).run(), "the collector of usage")
+                self._opened.push_async_callback(_ended, collecting)
+            self._follow_files(assembly, self._scheduler)
         self._opened.push_async_callback(_stopped, self._runtime, running)
 
-    def _follow_volcano_file(self, volcano: VolcanoSetup) -> None:
+    def _follow_files(self, assembly: SchedulerAssembly, scheduler: Scheduler) -> None:
+        """Follow the files of setups; that of the kube profiles is read once."""
         from fairlead.cli.reloading import follow_files, tell_of_file
 
-        watcher, assembly = volcano.watcher(tell_of_file), self.options.assembly
-        if watcher is None or assembly is None or self._scheduler is None:
-            return
-        looks, ask = [partial(assembly.look_at_volcano, watcher)], partial(self._runtime.ask, self._scheduler)
-        following = self._spawn(follow_files(looks, ask), "the look at Volcano's file")
-        self._opened.push_async_callback(_ended, following)
+        if looks := assembly.looks_of_setups(tell_of_file):
+            ask = partial(self._runtime.ask, scheduler)
+            following = self._spawn(follow_files(looks, ask), "the look at the files of setups")
+            self._opened.push_async_callback(_ended, following)
 
     def _spawn(self, work: object, name: str) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]

@@ -19,11 +19,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
 from fairlead.cluster.kubelets.simulated_nodes import SIMULATED
+from fairlead.config.yaml_text import read_documents
 from fairlead.core.model.syntax import subdomain_complaints
 from fairlead.errors import ConfigError
 
@@ -36,15 +35,7 @@ _OF_THE_OTHER_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managed
 
 def read_fleet_file(path: Path) -> tuple[list[NodeShape], list[Doc]]:
     """Shapes, and Node objects. Raises ConfigError that names the file and the field."""
-    try:
-        documents = [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("is not text", file=str(path)) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ConfigError("not valid YAML", file=str(path), line=None if mark is None else mark.line + 1) from error
+    documents = [one for one in read_documents(path) if one is not None]
     shapes: list[NodeShape] = []
     nodes: list[Doc] = []
     for document in documents:

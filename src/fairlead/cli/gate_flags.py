@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from fairlead.errors import ConfigError
+from fairlead.koordinator.gates import COMPATIBLE
 from fairlead.kube.config.gates import (
     DEFAULT_GATES,
-    KOORDINATOR_COMPATIBLE,
     KUBE_COMPATIBLE,
     Gates,
     parse_feature_gates,
@@ -44,6 +44,6 @@ def compatible_option(command: Command) -> Command:
 
 def with_compatibility(flags: dict[str, Any]) -> Gates:
     """The gates of a command with what those two flags add; the flags are taken out."""
-    said = {KUBE_COMPATIBLE: flags.pop("kube_compatible"), KOORDINATOR_COMPATIBLE: flags.pop("koordinator_compatible")}
+    said = {KUBE_COMPATIBLE: flags.pop("kube_compatible"), COMPATIBLE: flags.pop("koordinator_compatible")}
     gates: Gates = flags["gates"]
     return gates | {gate for gate, kept in said.items() if kept}

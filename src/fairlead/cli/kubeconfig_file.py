@@ -11,6 +11,7 @@ Invariant: no file is written over or deleted whose content this cluster did not
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from pathlib import Path
 
 from fairlead.cluster.server.pki import write_private
 from fairlead.errors import FairleadError
+
+log = logging.getLogger("fairlead.cli")
 
 _REMEMBERED, _PORT = "kubeconfig.sha256", "port"
 """In the data directory: the digest of the kubeconfig that was written last, and the port listened on."""
@@ -57,8 +60,8 @@ class KubeconfigFile:
                     break
         except OSError as error:
             raise FairleadError(f"the kubeconfig {self._wanted} cannot be written: {error.strerror}") from error
-        if self._memory is not None:
-            write_private(self._memory, _digest(content).encode())
+        if self._memory is not None and self._remembered() != _digest(content):
+            _remember(self._memory, _digest(content), "the next start takes its kubeconfig for somebody else's")
         return self.path
 
     def remove(self) -> None:
@@ -96,9 +99,17 @@ class KubeconfigFile:
         if self._memory is None:
             return True
         try:
-            return _digest(path.read_bytes()) != self._memory.read_text().strip()
+            return _digest(path.read_bytes()) != self._remembered()
         except OSError:
             return True
+
+    def _remembered(self) -> str:
+        """The digest of what was written last; empty if nobody knows."""
+        if self._memory is None:
+            return ""
+        with suppress(OSError, UnicodeDecodeError):
+            return self._memory.read_text().strip()
+        return ""
 
 
 class KeptPort:
@@ -115,8 +126,16 @@ class KeptPort:
 
     def keep(self, number: int) -> None:
         if self._path is not None and number != self.number:
-            write_private(self._path, f"{number}\n".encode())
+            _remember(self._path, f"{number}\n", "the next start takes another port")
             self.number = number
+
+
+def _remember(path: Path, text: str, otherwise: str) -> None:
+    """Write a small file that a cluster can do without: on a full disk it starts nevertheless."""
+    try:
+        write_private(path, text.encode())
+    except OSError as error:
+        log.warning("%s cannot be written (%s): %s", path, error.strerror, otherwise)
 
 
 def _digest(content: bytes) -> str:

@@ -1,55 +1,33 @@
 """The command `fairlead`, also as `kubectl fairlead`. Each command lives in a module that is imported when it is used.
 
 That keeps `--help`, completion and `version` instant: NumPy, aiohttp and the scheduler are loaded by what needs them.
+Commands of families are in their records (`Family.commands`).
 Errors that fairlead raises on purpose end here as one line on standard error and exit code 1; wrong usage, and an input
 file that cannot be used, are 2.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
 
 import click
 
 from fairlead import __version__
-from fairlead.errors import ConfigError, FairleadError, ScenarioError
-from fairlead.runtime.collecting import collect_rarely
+from fairlead.console.command_group import FairleadGroup
+from fairlead.core.family import CommandEntry, Family, families, resolve
+from fairlead.runtime.collecting import examine_rarely
 
-
-@dataclass(frozen=True, slots=True)
-class CommandEntry:
-    """Where a command is, and its line in the help: known without importing it."""
-
-    target: str
-    help: str
-
-
-COMMANDS: Mapping[str, CommandEntry] = {
+_OWN: Mapping[str, CommandEntry] = {
     "up": CommandEntry("fairlead.cli.up:up_command", "Start a cluster in this terminal and write a kubeconfig for it."),
-    "demo": CommandEntry("fairlead.cli.demo:demo_command", "Watch 500 pods find their place on 100 simulated nodes."),
+    "demo": CommandEntry(
+        "fairlead.cli.demo.command:demo_command", "Show 500 pods on 100 nodes, a gang, and two queues."
+    ),
     "scheduler": CommandEntry(
         "fairlead.cli.scheduler:scheduler_command", "Schedule the pods of a cluster, in kube-scheduler's place."
     ),
-    "controllers": CommandEntry(
-        "fairlead.volcano.cli.controllers:controllers_command",
-        "Run Volcano's controllers, in vc-controller-manager's place.",
-    ),
-    "descheduler": CommandEntry(
-        "fairlead.koordinator.descheduling.command:descheduler_command",
-        "Move pods off overloaded nodes, in koord-descheduler's place.",
-    ),
-    "job": CommandEntry(
-        "fairlead.volcano.jobs.cli.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."
-    ),
     "roles": CommandEntry("fairlead.cli.roles.command:roles_command", "Print the roles that a way of running needs."),
-    "vcctl": CommandEntry(
-        "fairlead.volcano.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."
-    ),
     "explain": CommandEntry(
         "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."
     ),
@@ -67,19 +45,15 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.status.command:status_command",
         "Show how a running scheduler is doing.",
     ),
-    "quota": CommandEntry(
-        "fairlead.koordinator.quotas.command:quota_group",
-        "List Koordinator's quotas; show what one may use, uses and lends.",
-    ),
-    "queue": CommandEntry(
-        "fairlead.volcano.queues.command:queue_group", "List queues; show what one holds, may hold, and why."
-    ),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),
     "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
     "config": CommandEntry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
     "snapshot": CommandEntry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
+    "journal": CommandEntry(
+        "fairlead.cli.journal:journal_group", "Check and repair a data directory of `fairlead up`."
+    ),
     "record": CommandEntry("fairlead.cli.record:record_command", "Write down the decisions made in a live cluster."),
     "replay": CommandEntry(
         "fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."
@@ -92,13 +66,23 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
-class _UnusableInput(click.ClickException):
-    """An input file that cannot be used ends like wrong arguments; everything else that goes wrong is 1."""
+def with_commands_of(families: Iterable[Family], own: Mapping[str, CommandEntry] = _OWN) -> dict[str, CommandEntry]:
+    """Fairlead's own commands with those of families, in the order of the list that `--help` prints."""
+    added: dict[str, CommandEntry] = {}
+    for family in families:
+        added |= {name: entry for name, entry in family.commands.items() if name not in added and name not in own}
+    ordered: dict[str, CommandEntry] = {}
+    for place, entry in own.items():
+        ordered |= {name: one for name, one in added.items() if one.before == place}
+        ordered[place] = entry
+        ordered |= {name: one for name, one in added.items() if one.after == place}
+    return ordered | {name: one for name, one in added.items() if name not in ordered}
 
-    exit_code = 2
+
+COMMANDS: Mapping[str, CommandEntry] = with_commands_of(families())
 
 
-class LazyGroup(click.Group):
+class LazyGroup(FairleadGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -114,21 +98,15 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except FairleadError as error:
-            unusable = isinstance(error, ConfigError | ScenarioError)
-            raise (_UnusableInput if unusable else click.ClickException)(str(error)) from error
-
 
 def _imported(target: str) -> click.Command:
-    module, _, name = target.partition(":")
-    command = getattr(importlib.import_module(module), name)
+    command = resolve(target)
     assert isinstance(command, click.Command)
     return command
 
@@ -146,7 +124,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    collect_rarely()  # a command has the process for itself
+    examine_rarely()  # a command has the process for itself
     try:
         cli(prog_name=program_name(sys.argv[0]))
     except KeyboardInterrupt:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.cluster_access import ask_cluster, cluster_options
 from fairlead.cli.fleet import Fleet, NodeShape, parse_shape, parse_zones
+from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ class SchedulerObservation:
         if tracer is not None:
             telemetry.traced = tracer.take
         if scheduler is not None:
-            scheduler.meter = Meter(time.monotonic, every=EVERY if tracer is None else 1)
+            scheduler.measure(Meter(time.monotonic, every=EVERY if tracer is None else 1))
             self._reader = scheduler.decisions.reader()
 
     def after_turn(self, controller: Controller) -> None:

@@ -135,8 +135,8 @@ class Recording:
 
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
         """What the scheduler says of a decision, if it is one of ours and answers."""
-        from fairlead.cli.explain.commands import OPS_PORT, ask
         from fairlead.client.credentials import Connection
+        from fairlead.console.explanations import OPS_PORT, ask
 
         if self._unknown >= _PATIENCE:
             return None

@@ -5,30 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import orjson
 
 from fairlead.assembly.assemble import profiles_of
 from fairlead.assembly.loading import read_config
+from fairlead.assembly.recorded import recorded_cluster, recorded_profile
 from fairlead.assembly.registry import PluginRegistry
-from fairlead.cli.terminal import bars
+from fairlead.console.terminal import bars
 from fairlead.errors import FairleadError, ScenarioError
-from fairlead.koordinator.config.recorded import recorded_koordinator
-from fairlead.koordinator.replay.replay import KoordinatorReplay
 from fairlead.kube.config.extenders import without_what_extenders_manage
 from fairlead.kube.config.kube import default_kube_config
-from fairlead.kube.replay.recording import Form, Scenario, scenarios_in, why_left_out
-from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
-from fairlead.volcano.config.build import recorded_rounds
-from fairlead.volcano.replay.replay import VolcanoReplay
-
-if TYPE_CHECKING:
-    from fairlead.core.framework.profile import Profile
+from fairlead.kube.replay.recording import ReplayMeans, Scenario, scenarios_in, why_left_out
+from fairlead.kube.replay.replay import DecisionDifference, Report
 
 _SHOWN = 20
-_LOST = "steps that follow an action which the original lost"
 
 
 @click.command("replay")
@@ -82,35 +74,28 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
         for scenario in scenarios_in(path)
         if (not wanted or scenario.family in wanted) and scenario.family not in skipped
     ]
+    means = ReplayMeans(
+        lambda scenario: ours if scenario.doc.get("by") == "fairlead" else theirs, recorded_profile, recorded_cluster
+    )
     report = Report()
     with bars(scenarios=len(scenarios)) as shown:
         for done, scenario in enumerate(scenarios, start=1):
             if reason := why_left_out(scenario, gangs, extenders=extenders):
                 report.left_out[reason] += 1
                 continue
-            by_us = scenario.doc.get("by") == "fairlead"
-            decisions = list(_decisions(scenario, ours if by_us else theirs))
+            decisions = list(_decisions(scenario, means))
             for differences in decisions:
                 report.add(scenario.family, differences)
-            if scenario.form is Form.STORY and len(decisions) < len(scenario.doc["steps"]):
-                report.left_out[_LOST] += len(scenario.doc["steps"]) - len(decisions)
+            why = scenario.form.left_out
+            if why and (missing := len(scenario.doc[scenario.form.mark]) - len(decisions)) > 0:
+                report.left_out[why] += missing
             shown["scenarios"].reach(done)
     return report
 
 
-def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[DecisionDifference]]:
+def _decisions(scenario: Scenario, means: ReplayMeans) -> Iterator[list[DecisionDifference]]:
     try:
-        if scenario.form is Form.VOLCANO:
-            yield VolcanoReplay(scenario, recorded_rounds).differences()
-        elif scenario.form is Form.KOORDINATOR:
-            yield from KoordinatorReplay(scenario, recorded_koordinator).decisions()
-        elif scenario.form is Form.STORY:
-            from fairlead.cli.stories import story_scheduler
-            from fairlead.volcano.replay.story_replay import StoryReplay
-
-            yield from StoryReplay(scenario, story_scheduler).steps()
-        else:
-            yield from KubeReplay(scenario, profiles).decisions()
+        yield from scenario.form.decisions(scenario, means)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Deep inside some object of the recording is something that no API server would have stored.
         place = f"{scenario.file}:{scenario.line}"

@@ -154,10 +154,10 @@ def scheduler_command(**flags: Any) -> None:
       fairlead scheduler --kubeconfig fairlead.kubeconfig      (beside `fairlead up --scheduler none`)
       fairlead scheduler --volcano-only --volcano-conf volcano-scheduler.conf      (in Volcano's place)
     """
-    from fairlead.cli.logs import log_as_asked
     from fairlead.cli.scheduler_config import effective_config, written_config
     from fairlead.cli.scheduler_flags import SchedulerFlags
     from fairlead.cli.scheduling import run
+    from fairlead.console.logs import log_as_asked
 
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):

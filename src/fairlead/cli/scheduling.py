@@ -19,16 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.assembly.asking import answerer, prepare_for_questions
-from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
 from fairlead.cli.dumping import Told, compare, dump
-from fairlead.cli.leading import in_background, lead, may_write_of, stop_on_signals
-from fairlead.cli.logs import DECISIONS
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.reloading import follow_files, tell_of_file
-from fairlead.cli.roles.review import review_rights
-from fairlead.cli.roles.ways import Tasks, reads_koordinator
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import guard_of, tls_of
 from fairlead.client.client import KubeApi
@@ -36,7 +32,10 @@ from fairlead.client.retry import Throttle
 from fairlead.cluster.kubelets.refused_pods import RefusedPods
 from fairlead.cluster.server.ops_server import OpsServer, Vitals
 from fairlead.config.watcher import ConfigWatcher
-from fairlead.config.yaml_text import read_yaml
+from fairlead.console.leading import in_background, lead, may_write_of, stop_on_signals
+from fairlead.console.logs import DECISIONS
+from fairlead.console.roles.needs import Tasks, tasks_of_plugins
+from fairlead.console.roles.review import review_rights
 from fairlead.core.engine.explain.figures import figures_of
 from fairlead.core.engine.scheduler import Options, Scheduler
 from fairlead.core.model import kinds
@@ -45,22 +44,21 @@ from fairlead.kube.config.document import to_document
 from fairlead.runtime.api_health import ApiHealth
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
+from fairlead.runtime.metrics import metrics_of_families
 from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 from fairlead.runtime.writers import SendingRules
-from fairlead.volcano.jobs.installed_plugins import installed_job_plugins
-from fairlead.volcano.jobs.ssh_keys import make_ssh_keys
-from fairlead.volcano.records.quirks import Quirks
+from fairlead.volcano.grants import CARDS, ROUNDS, SHARDS
 from fairlead.volcano.rounds.partition import Sharding
 
 if TYPE_CHECKING:
     from fairlead.cli.scheduler_flags import PortFlags, SchedulerFlags
     from fairlead.client.credentials import Connection
     from fairlead.client.mirror import Mirror
-    from fairlead.core.model.flow import Controller, Doc, DocView
+    from fairlead.core.model.flow import Doc
     from fairlead.core.model.usage import UsageBoard
     from fairlead.kube.config.records import KubeConfig
     from fairlead.runtime.tracing import CycleTracer
@@ -76,6 +74,13 @@ def throttle_of(config: KubeConfig) -> Throttle | None:
     return Throttle(client.qps, max(1, client.burst)) if client.qps > 0 else None
 
 
+def assembled(flags: SchedulerFlags, config: KubeConfig) -> ClusterAssembly:
+    """What this process brings to the cluster: a scheduler, and the controllers that are asked for."""
+    setups = [] if flags.volcano is None else [flags.volcano]
+    schedulers = SchedulerAssembly(config, setups=setups, options=_options(flags))
+    return ClusterAssembly(schedulers, names=schedulers.controllers if flags.volcano_controllers else ())
+
+
 async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
     """Run until a signal. Raises FairleadError when the lease is lost."""
     connection = connection_of(flags.cluster, config)
@@ -87,19 +92,22 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         opened.push_async_callback(api.close)
         rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
         world = Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
-        assembly = SchedulerAssembly(config, volcano=flags.volcano, options=_options(flags))
-        scheduler = assembly.scheduler(world.view, cards=await _cards(assembly, api))
+        cluster = assembled(flags, config)
+        assembly = cluster.schedulers
+        assert assembly is not None
+        scheduler = assembly.scheduler(world.view, config_maps=await _config_maps(assembly, api))
         scheduler.ledger.restore(await _evictions(api, flags.evictions_in))
         telemetry = Telemetry(
             requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
-            also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
+            sources=metrics_of_families(), also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS,
+            built_in=frozenset(BUILT_IN),
         )  # fmt: skip
         refused = RefusedPods(world.view, scheduler.profiles, replace=flags.replace_refused_pods)
         observation = SchedulerObservation(
             scheduler, telemetry, refused=refused, tracer=_tracer(flags.tracing_endpoint, opened)
         )
         runtime = LiveRuntime(
-            world, [scheduler, refused, *_volcano_controllers(flags, world.view)],
+            world, [scheduler, refused, *cluster.joining(world.view)],
             limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=observation.after_step, on_turn=observation.after_turn,
         )  # fmt: skip
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
@@ -113,8 +121,8 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
         in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
-        if flags.volcano is not None:
-            in_background(opened, _usage_collector(flags.volcano.options.usage, world.view, api).run())
+        for board in assembly.usage_boards:
+            in_background(opened, _usage_collector(board, world.view, api).run())
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
@@ -126,21 +134,27 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             always_allowed=flags.port.authorization_always_allow_paths,
         )  # fmt: skip
         await _serve(opened, flags.port, server)
-        in_background(opened, _review_rights(flags, connection, config, assembly, scheduler))
+        in_background(opened, _review_rights(flags, connection, config, cluster, scheduler))
         in_background(opened, asyncio.to_thread(prepare_for_questions))
         await lead(elector, runtime, stopping, stands_by=not waits)
 
 
 async def _review_rights(
-    flags: SchedulerFlags, connection: Connection, config: KubeConfig, assembly: SchedulerAssembly, scheduler: Scheduler
+    flags: SchedulerFlags, connection: Connection, config: KubeConfig, cluster: ClusterAssembly, scheduler: Scheduler
 ) -> None:
     """Say which rights this process lacks."""
     volcano, election = flags.volcano, config.leader_election
+    of_volcano = {
+        ROUNDS: volcano is not None,
+        SHARDS: volcano is not None and volcano.options.partition.sharding is not Sharding.NONE,
+        CARDS: cluster.schedulers is not None and bool(cluster.schedulers.config_maps),
+    }
+    of_families = [("volcano", task) for task, done in of_volcano.items() if done]
     tasks = Tasks(
-        kube=volcano is None or not volcano.only, rounds=volcano is not None, koordinator=reads_koordinator(scheduler),
-        shards=volcano is not None and volcano.options.partition.sharding is not Sharding.NONE,
-        controllers=VOLCANO_CONTROLLERS if flags.volcano_controllers else (), elects=election.leader_elect,
-        asks_who=flags.port.asks_who, replaces=flags.replace_refused_pods, cards=assembly.card_config_map is not None,
+        places=True, kube=volcano is None or not volcano.only,
+        of_families=[*of_families, *tasks_of_plugins(scheduler.watches)],
+        controllers=tuple(cluster.names), elects=election.leader_elect,
+        asks_who=flags.port.asks_who, replaces=flags.replace_refused_pods,
         keeps_evictions=flags.evictions_in is not None,
     )  # fmt: skip
     lease = (election.resource_namespace, election.resource_name)
@@ -180,11 +194,12 @@ async def _evictions(api: KubeApi, place: tuple[str, str] | None) -> Doc | None:
         return None
 
 
-async def _cards(assembly: SchedulerAssembly, api: KubeApi) -> Doc | None:
-    """What the cluster says of its accelerator cards; read once at the start, as Volcano does."""
-    where = assembly.card_config_map
-    if where is None:
-        return None
+async def _config_maps(assembly: SchedulerAssembly, api: KubeApi) -> Mapping[tuple[str, str], Doc | None]:
+    """The ConfigMaps that are read once at the start, such as what Volcano is told of accelerator cards."""
+    return {where: await _config_map(api, where) for where in assembly.config_maps}
+
+
+async def _config_map(api: KubeApi, where: tuple[str, str]) -> Doc | None:
     try:
         return await api.get(kinds.CONFIG_MAP, *where)
     except ApiError as error:
@@ -193,15 +208,12 @@ async def _cards(assembly: SchedulerAssembly, api: KubeApi) -> Doc | None:
 
 
 def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags) -> list[Look]:
-    """The files that are followed: the kube profiles' and Volcano's."""
+    """The files that are followed: that of the kube profiles and those of the setups."""
     looks: list[Look] = []
     if flags.config.config is not None:
         load = partial(_load, assembly, flags, flags.config.config)
         looks.append(partial(assembly.look_at, ConfigWatcher(flags.config.config, load, tell_of_file)))
-    volcano = None if assembly.volcano is None else assembly.volcano.watcher(tell_of_file)
-    if volcano is not None:
-        looks.append(partial(assembly.look_at_volcano, volcano))
-    return looks
+    return looks + assembly.looks_of_setups(tell_of_file)
 
 
 def _load(assembly: SchedulerAssembly, flags: SchedulerFlags, file: Path, text: str) -> KubeConfig:
@@ -219,21 +231,6 @@ def _usage_collector(board: UsageBoard, view: Mirror, api: KubeApi) -> UsageColl
         return [doc["metadata"]["name"] for doc in view.list(kinds.NODE)]
 
     return UsageCollector(board, names=names, raw=api.raw, now=time.time)
-
-
-def _volcano_controllers(flags: SchedulerFlags, view: DocView) -> list[Controller]:
-    """Controllers that Volcano's manner needs beside the scheduler, and that a plain cluster does not have."""
-    if flags.volcano is None:
-        return []
-    controllers = [flags.volcano.first_queues(view)]
-    if flags.volcano_controllers:
-        names = flags.volcano.options.scheduler_names
-        controllers += housekeepers(
-            view, names=VOLCANO_CONTROLLERS, volcano_names=names, make_keys=make_ssh_keys,
-            quirks=Quirks.of(compatible=flags.volcano.compatible), job_plugins=installed_job_plugins(),
-            read_yaml=read_yaml,
-        )  # fmt: skip
-    return controllers
 
 
 async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeConfig) -> Elector | None:

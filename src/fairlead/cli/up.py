@@ -7,6 +7,7 @@ exit code 0 on SIGINT and SIGTERM, also while it is starting, and leaves nothing
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
@@ -17,17 +18,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from fairlead.assembly.housekeeping import choose_controllers
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, parse_shape, parse_zones
 from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
-from fairlead.cli.terminal import bars, log_to_stderr
+from fairlead.cluster.housekeeping import choose_controllers
+from fairlead.console.terminal import bars, log_to_stderr
 from fairlead.errors import ConfigError, FairleadError
 from fairlead.kube.config.gates import OWN_GATES
 from fairlead.runtime.collecting import loading
 from fairlead.volcano.cli.flags import volcano_options, volcano_setup
 
 if TYPE_CHECKING:
+    from fairlead.assembly.cluster import ClusterAssembly
     from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.embedded import EmbeddedCluster, UpOptions
     from fairlead.cli.kubeconfig_file import KubeconfigFile
@@ -36,10 +38,14 @@ if TYPE_CHECKING:
     from fairlead.kube.config.records import KubeConfig
     from fairlead.volcano.config.setup import VolcanoSetup
 
+log = logging.getLogger(__name__)
+
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
 USUAL_KUBECONFIG = Path("~/.kube/config")
 DEFAULT_KUBECONFIG = Path("fairlead.kubeconfig")
+_PASSED_ON = ("bind", "port", "data", "fsync", "leave_out_damaged", "devices", "check_bindings")
+"""Flags that are options of the cluster as they are."""
 
 
 def _each(parse: Callable[[str], Parsed]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -94,6 +100,8 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Keep objects, certificates and the token in DIR, and go on from there the next time.")  # fmt: skip
 @click.option("--fsync", is_flag=True, help="With --data: survive power cuts too, at the price of slower writes.")
+@click.option("--leave-out-damaged", is_flag=True,
+              help="With --data: set objects aside that the disk has damaged, and start without them.")  # fmt: skip
 @click.option("--scheduler", type=click.Choice(["fairlead", "none"]), default="fairlead", show_default=True,
               help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
 @click.option("--check-bindings", is_flag=True,
@@ -145,8 +153,7 @@ def _options(
     return UpOptions(
         fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
-        descheduler=_descheduler(flags["descheduler"]),
-        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices", "check_bindings")},
+        **{name: flags[name] for name in _PASSED_ON},
     )  # fmt: skip
 
 
@@ -154,6 +161,8 @@ def _check(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> None:
     """Options that make no sense together."""
     if flags["fsync"] and flags["data"] is None:
         raise click.UsageError("--fsync needs --data")
+    if flags["leave_out_damaged"] and flags["data"] is None:
+        raise click.UsageError("--leave-out-damaged needs --data")
     if flags["scheduler"] == "fairlead":
         return
     useless = {
@@ -199,8 +208,17 @@ def _leave_quietly_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> SchedulerAssembly | None:
-    """The scheduler that is wanted, if one is. A wrong file raises ConfigError."""
+def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> ClusterAssembly:
+    """The cluster that is wanted. A wrong file raises ConfigError."""
+    from fairlead.assembly.cluster import ClusterAssembly
+
+    descheduler = _descheduler(flags["descheduler"])
+    settings = [] if descheduler is None else [descheduler]
+    return ClusterAssembly(_schedulers(flags, volcano), names=flags["controllers"], settings=settings)
+
+
+def _schedulers(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> SchedulerAssembly | None:
+    """The scheduler that is wanted, if one is."""
     if flags["scheduler"] == "none":
         return None
     from fairlead.assembly.schedulers import SchedulerAssembly
@@ -208,7 +226,8 @@ def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Schedul
     from fairlead.core.engine.scheduler import Options
 
     options = Options(evictions_in=CONFIG_MAP)
-    return SchedulerAssembly(_config(flags), volcano=volcano, gates=flags["gates"], options=options)
+    setups = [] if volcano is None else [volcano]
+    return SchedulerAssembly(_config(flags), setups=setups, gates=flags["gates"], options=options)
 
 
 def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
@@ -265,5 +284,8 @@ async def _serve(cluster: EmbeddedCluster) -> None:
         click.echo(f"{DEFAULT_KUBECONFIG} exists and is not this cluster's: this one's kubeconfig is {path}", err=True)
     how = f"kubectl --kubeconfig {path} get nodes"
     click.echo(f"ready {cluster.url} with {cluster.nodes} nodes; try: {how} (Ctrl-C ends it)")
-    await asyncio.to_thread(prepare_for_questions)
+    try:
+        await asyncio.to_thread(prepare_for_questions)
+    except (OSError, ImportError) as error:  # such as no free file descriptor: the first question will try again
+        log.warning("questions could not be prepared for: %s", error)
     await cluster.failed()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import ssl
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from fairlead.config.yaml_text import read_yaml
 from fairlead.errors import ConfigError
 
 OWN_KUBECONFIG = "fairlead.kubeconfig"
@@ -59,6 +61,8 @@ def connect(kubeconfig: str | None = None, context: str | None = None, *, config
     names, else KUBECONFIG, else ./fairlead.kubeconfig, else ~/.kube/config, else the pod's service account."""
     for source, paths in _kubeconfigs(kubeconfig, configured):
         if paths:
+            if paths == OWN_KUBECONFIG and not kubeconfig:
+                check_found_kubeconfig(Path(paths))
             return replace(load_kubeconfig(paths, context), source=source)
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return replace(load_in_cluster(), source="the pod's service account")
@@ -78,6 +82,35 @@ def _kubeconfigs(flag: str | None, configured: str) -> Iterator[tuple[str, str]]
     yield f"./{OWN_KUBECONFIG}", OWN_KUBECONFIG if Path(OWN_KUBECONFIG).exists() else ""
     usual = Path(DEFAULT_KUBECONFIG).expanduser()
     yield DEFAULT_KUBECONFIG, DEFAULT_KUBECONFIG if usual.exists() else ""
+
+
+_OWN_FIELDS = {"cluster": {"server", "certificate-authority-data"}, "user": {"token"}}
+"""What `fairlead up` writes of a cluster and a user."""
+_FOUND = "was found in the working directory and"
+_TRUSTED = "if you trust it, name it with --kubeconfig or KUBECONFIG"
+
+
+def check_found_kubeconfig(path: Path) -> None:
+    """Refuse a kubeconfig that nobody named and that `fairlead up` did not write for this user. It may lie there
+    because somebody planted it: a kubeconfig can run programs and send secrets to another server."""
+    try:
+        status = path.lstat()
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigError(f"cannot be read: {why}", file=str(path)) from error
+    if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid():
+        raise ConfigError(f"{_FOUND} belongs to somebody else", file=str(path), hint=_TRUSTED)
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        hint = f"chmod 600 {path}, or name it with --kubeconfig"
+        raise ConfigError(f"{_FOUND} can be written by others", file=str(path), hint=hint)
+    document = read_yaml(text)
+    for part, own in _OWN_FIELDS.items():
+        for entry in (document.get(f"{part}s") if isinstance(document, dict) else None) or ():
+            strange = sorted(set((entry.get(part) or {}) if isinstance(entry, dict) else {}) - own)
+            if strange:
+                said = f"{_FOUND} says more than `fairlead up` writes"
+                raise ConfigError(said, file=str(path), path=f"{part}s[].{part}.{strange[0]}", hint=_TRUSTED)
 
 
 def load_kubeconfig(paths: str | Path, context: str | None = None) -> Connection:

@@ -10,7 +10,6 @@ their resourceVersion stands, because a request without nodeCacheCapable carries
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import numpy as np
 import orjson
 
 from fairlead.client.extender_wire import ExtenderConnection, field_of
+from fairlead.client.threaded_work import ThreadedWork
 from fairlead.core.framework.extender import Extended, Victims
 from fairlead.core.model import kinds
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed
@@ -66,6 +66,7 @@ class HttpExtender:
         self._view = view
         self._wire = ExtenderConnection(spec.url, timeout=spec.timeout, tls=spec.tls, server_name=spec.server_name)
         self._encoded: dict[str, tuple[str, orjson.Fragment]] = {}
+        self.outside = ThreadedWork()
         self.name = spec.url
         self.ignorable = spec.ignorable
         self.filters = bool(spec.filter_verb)
@@ -132,7 +133,7 @@ class HttpExtender:
             "PodUID": pod.uid,
             "Node": cycle.cluster.table.name(row),
         }
-        return BindErrand(self._wire, self._spec.bind_verb, body, ignorable=self.ignorable)
+        return BindErrand(self._wire, self._spec.bind_verb, body, ignorable=self.ignorable, outside=self.outside)
 
     # ---- requests ----
 
@@ -220,24 +221,29 @@ class HttpExtender:
 
 class BindErrand:
     """One bind on its way, in a thread of its own. An error of an extender that may be ignored leaves the bind to the
-    next one."""
+    next one. The outcome is looked at in fixed steps only, so that it takes the same virtual time in every run."""
 
-    def __init__(self, wire: ExtenderConnection, verb: str, body: Doc, *, ignorable: bool) -> None:
+    def __init__(
+        self, wire: ExtenderConnection, verb: str, body: Doc, *, ignorable: bool, outside: ThreadedWork
+    ) -> None:
         self._wire, self._verb, self._body, self._ignorable = wire, verb, body, ignorable
+        self._outside = outside
         self._outcome: Status | None = None
-        self._looked_at = 0.0
+        self._look_at = 0.0
 
     def start(self, now: float) -> list[Write]:
-        self._looked_at = now
-        threading.Thread(target=self._run, name=f"bind {self._body['PodName']}", daemon=True).start()
+        self._look_at = now + _BIND_LOOK
+        self._outside.begin(self._run, name=f"bind {self._body['PodName']}")
         return []
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
-        self._looked_at = now
+        if now < self._look_at:
+            return None
+        self._look_at = now + _BIND_LOOK
         return self._outcome
 
     def wake_at(self) -> float | None:
-        return self._looked_at + _BIND_LOOK
+        return self._look_at
 
     def _run(self) -> None:
         try:

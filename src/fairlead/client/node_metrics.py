@@ -1,8 +1,7 @@
 """How busy nodes are, asked of Prometheus, Elasticsearch or the custom metrics of the cluster itself.
 
-The questions are Volcano's: averages over ten minutes. It asks about one node after the other; here one question (or
-two) is for all of them, which gives the same numbers. A node of which nothing is known is left out of the answer, where
-the original takes it to be idle.
+The numbers are averages over ten minutes. One request (or two) is for all nodes. A node of which nothing is known is
+left out of the answer; a plugin decides what that means.
 """
 
 from __future__ import annotations

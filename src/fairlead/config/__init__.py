@@ -1,6 +1,5 @@
-"""From files to profiles: KubeSchedulerConfiguration, Volcano's configuration and Policy, with all their errors.
+"""What the readers of configuration files share, whichever scheduler a file is for.
 
-Reading order: source (YAML with lines) and problems (what is told about it); kube, kube_document, kube_validation and
-kube_build (kube-scheduler's file); volcano, volcano_build and volcano_traps (Volcano's); registry and factories (names
-to plugins), assemble (a configuration to Profiles), schedulers (Profiles to a Scheduler).
+Reading order: yaml_text and source (YAML with lines), problems (what is wrong with a file, and where), shapes (which
+fields a file may have), watcher (a file that changes), setup (what a family makes of its flags and its file).
 """

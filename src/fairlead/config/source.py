@@ -9,7 +9,7 @@ Invariant: `value` consists of dicts with string keys, lists, strings, numbers, 
 
 from __future__ import annotations
 
-import re
+import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from fairlead.config.problems import CheckStage, ConfigErrors, ConfigProblems, Path
+from fairlead.config.yaml_text import EXCEEDED_DEPTH, TooDeep, YamlLoader, check_events, line_of, number_of
 from fairlead.errors import ConfigError
 
 MAX_VALUES = 200_000
@@ -42,6 +43,16 @@ class Source:
         return None
 
 
+def read_text(path: str | pathlib.Path) -> str:
+    """The text of a file. Raises ConfigError."""
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("is not UTF-8 text", file=str(path)) from None
+
+
 def document_source(document: Any, file: str = "") -> Source:
     """A document that came from no file."""
     return Source(file=file, value=document)
@@ -50,15 +61,21 @@ def document_source(document: Any, file: str = "") -> Source:
 def parse_source(text: str, file: str = "") -> Source:
     """Parse YAML or JSON. Raises ConfigError for syntax, with the line."""
     source = Source(file=file, text=text)
-    loader = _Loader(_without_tabs(text))
+    plain = _without_tabs(text)
+    try:
+        check_events(plain)
+    except TooDeep as error:
+        problem = ConfigError("is nested too deeply", file=file, line=line_of(error, text))
+        raise ConfigErrors([problem], f"yaml: {EXCEEDED_DEPTH}") from None
+    except yaml.YAMLError as error:
+        raise _syntax_error(source, error) from None
+    loader = YamlLoader(plain)
     try:
         if loader.check_node():
             _Builder(source, loader).build()
             source.more_documents = bool(loader.check_node())
     except yaml.YAMLError as error:
         raise _syntax_error(source, error) from None
-    except RecursionError:
-        raise ConfigErrors([ConfigError("is nested too deeply", file=file)], "yaml: exceeded max depth") from None
     finally:
         loader.dispose()
     return source
@@ -80,10 +97,8 @@ def _without_tabs(text: str) -> str:
 
 
 def _syntax_error(source: Source, error: yaml.YAMLError) -> ConfigErrors:
-    line, words = 1, str(error)
+    line, words = line_of(error, source.text) or 1, str(error)
     if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        line = min(mark.line + 1, max(1, len(source.text.splitlines()))) if mark else 1
         words = error.problem or words
     hint = "YAML is indented with spaces, never with tabs" if _tab_at(source.text, line) else ""
     problem = ConfigError(f"yaml: {words}", file=source.file, line=line, hint=hint)
@@ -95,24 +110,7 @@ def _tab_at(text: str, line: int) -> bool:
     return any("\t" in lines[at][: len(lines[at]) - len(lines[at].lstrip())] for at in (line - 1,) if at < len(lines))
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The reader with the original's idea of which plain words are numbers."""
-
-
-_INT = re.compile(r"^[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
-_FLOAT = re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _MERGE = "tag:yaml.org,2002:merge"
-_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")
-
-
-def _number(text: str) -> int | float | None:
-    if _INT.match(text):
-        digits = text.replace("_", "").lower()
-        sign, digits = (-1 if digits[0] == "-" else 1), digits.lstrip("+-")
-        if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
-            digits = f"0o{digits[1:]}"
-        return sign * int(digits, 0)
-    return float(text) if _FLOAT.match(text) else None
 
 
 class _Builder:
@@ -171,11 +169,8 @@ class _Builder:
         if not isinstance(node, yaml.ScalarNode):
             raise yaml.MarkedYAMLError(None, None, "invalid map key", node.start_mark)
         plain = not node.style
-        number = _number(node.value) if plain else None
-        if number is not None:
+        if plain and (number := number_of(node.value)) is not None:
             return number
-        if node.tag in _TAGS and plain:
-            return node.value
         value = self._loader.construct_object(node)
         return value if isinstance(value, str | bool | int | float) or value is None else node.value
 

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Generic, TypeVar
 
+from fairlead.config.source import read_text
 from fairlead.errors import ConfigError
-from fairlead.kube.config.kube import read_text
 
 Config = TypeVar("Config")
 Stamp = tuple[int, int, int]

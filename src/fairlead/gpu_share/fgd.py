@@ -45,7 +45,6 @@ class _RowSums:
 
 class FgdScore(GpuScore):
     name = "FGDScore"
-    scores_in_range = True
 
     def __init__(self, typical: Sequence[TypicalPod]) -> None:
         self._typical = tuple(typical)

@@ -15,7 +15,7 @@ import numpy as np
 from fairlead.core.framework.plugin import Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
 from fairlead.gpu_share.gpu_shares import WHOLE, gpu_request, gpu_shares_of
-from fairlead.gpu_share.share import gpu_cache_key, gpu_words
+from fairlead.gpu_share.share import GPU_PARTS, gpu_cache_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,15 +32,11 @@ LARGEST_GPU = 8_000
 class GpuScore(CachedPlugin):
     """A score by what is counted on the row: free cpu, free GPUs, and pods by the kind of their request."""
 
-    scope = Scope.ROW
-    reads_placed_pods = False
-    reads = frozenset({"spec"})
+    scope = Scope.COUNTED
+    reads = frozenset({"spec"}) | GPU_PARTS
 
     def cache_key(self, pod: Pod) -> Hashable:
         return gpu_cache_key(pod)
-
-    def also_reads(self, pod: Pod) -> Hashable:
-        return gpu_words(pod)
 
 
 class BestFitScore(GpuScore):
@@ -54,7 +50,7 @@ class BestFitScore(GpuScore):
         scores: NDArray[np.int64] = np.clip((1.0 - left) * 100, 0, 100).astype(np.int64)
         return scores
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         low, high = int(raw.min()), int(raw.max())
         spread: NDArray[np.int64] = np.zeros_like(raw) if low == high else (raw - low) * 100 // (high - low)
         return spread
@@ -62,7 +58,6 @@ class BestFitScore(GpuScore):
 
 class DotProductScore(GpuScore):
     name = "DotProductScore"
-    scores_in_range = True
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         cpu = nodes.free("cpu") / LARGEST_CPU * (cycle.pod.shape.request.get("cpu", 0) / LARGEST_CPU)
@@ -74,7 +69,6 @@ class DotProductScore(GpuScore):
 
 class GpuPackingScore(GpuScore):
     name = "GpuPackingScore"
-    scores_in_range = True
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         request = gpu_request(cycle.pod.annotations)
@@ -95,7 +89,6 @@ class GpuPackingScore(GpuScore):
 
 class GpuClusteringScore(GpuScore):
     name = "GpuClusteringScore"
-    scores_in_range = True
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         request = gpu_request(cycle.pod.annotations)

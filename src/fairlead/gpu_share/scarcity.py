@@ -112,7 +112,7 @@ class ScarcityScore(Plugin):
         cpu = nodes.free("cpu") - cycle.pod.shape.request.get("cpu", 0)
         return -self._room.losses(rows, gpu_request(cycle.pod.annotations), cpu, shares.model[rows])
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         best_first = np.unique(-raw, return_inverse=True)[1].reshape(-1)
         scores: NDArray[np.int64] = np.maximum(100 - best_first, 0).astype(np.int64)
         return scores

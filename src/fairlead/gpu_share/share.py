@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 GpuChoice: TypeAlias = "Callable[[Cycle, GpuShares, int, GpuRequest], int]"
 """Which GPU of a row a pod shares; one of them fits."""
 _WORDS = (COUNT, MILLI, MODEL)
+GPU_PARTS = frozenset(f"annotations.{word}" for word in _WORDS)
+"""The annotations that these plugins read of a pod. Others, such as a run time, differ from pod to pod."""
 
 
 def fullest(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
@@ -66,11 +68,6 @@ def fitting_rows(shares: GpuShares, nodes: Nodes, request: GpuRequest) -> NDArra
     return shares.fitting(nodes.positions(), request)
 
 
-def gpu_words(pod: Pod) -> Hashable:
-    """The annotations that these plugins read of a pod. Others, such as a run time, differ from pod to pod."""
-    return tuple(map(pod.annotations.get, _WORDS))
-
-
 def gpu_cache_key(pod: Pod) -> Hashable:
     """What the answers of these plugins depend on of a pod."""
     return (*pod.shape.request.items(), gpu_request(pod.annotations))
@@ -85,16 +82,15 @@ def after_pod_with_gpus(pod: Pod, old: object, new: object) -> Hint:
 
 class GpuShare(CachedPlugin):
     name = "Open-Gpu-Share"
-    scope = Scope.ROW
-    reads_placed_pods = False
-    reads = frozenset()
+    scope = Scope.COUNTED
+    reads = GPU_PARTS
     _REASON = Reason(name, "node(s) didn't have enough free GPU")
 
     def __init__(self, choice: GpuChoice = fullest) -> None:
         self._choice = choice
 
     def concerns(self, pod: Pod) -> bool:
-        """Whether the pod says anything about GPUs; what cannot be understood is refused by `prepare`."""
+        """Whether the pod says anything about GPUs; what cannot be understood is refused by `pre_filter`."""
         return any(word in pod.annotations for word in _WORDS)
 
     def events(self) -> Sequence[Interest]:
@@ -102,10 +98,7 @@ class GpuShare(CachedPlugin):
         pods = ActionType.DELETE | ActionType.UPDATE
         return Interest(ClusterEvent(POD, pods), after_pod_with_gpus), Interest(ClusterEvent(NODE, nodes))
 
-    def also_reads(self, pod: Pod) -> Hashable:
-        return gpu_words(pod)
-
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         error = gpu_request_error(cycle.pod.annotations)
         return Status(Code.UNRESOLVABLE, (error,)) if error else None
 
@@ -113,9 +106,6 @@ class GpuShare(CachedPlugin):
         request = gpu_request(cycle.pod.annotations)
         if request.count:
             yield Reject(self._REASON, ~fitting_rows(gpu_shares_of(cycle.cluster), nodes, request))
-
-    def passing(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
-        return fitting_rows(gpu_shares_of(cycle.cluster), nodes, gpu_request(cycle.pod.annotations))
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         request = gpu_request(cycle.pod.annotations)

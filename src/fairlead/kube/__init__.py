@@ -1,6 +1,6 @@
-"""Policies: kube-scheduler's plugins here, Volcano's, Koordinator's and the larger ones in packages.
+"""kube-scheduler: its plugins, its configuration file, and the replay of its recorded decisions.
 
-Reading order: node_basics and taints (short filters), resources (filter and score), node_affinity, spread and
-pod_affinity with their rows, scores and hints, volume_binding and its neighbours, preemption with victims, binder.
-gang and gang_victims hold gangs together; golog, gosort and normalise reproduce arithmetic of Go.
+Reading order: `nodes/` (short filters and scores), `resources/` (filter and score by amounts), `affinity/` and
+`spread/` (between pods), `volumes/`, `claims/` (resource claims), `preemption/`, `gangs/`, `binder`; then `config/` and
+`replay/`. `gosort` and `scoring` reproduce arithmetic of Go.
 """

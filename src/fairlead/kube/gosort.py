@@ -5,7 +5,7 @@ pod wants bound, by size. Up to twelve elements they are a plain insertion sort.
 quicksort that looks for patterns first. For a proper order without equals the result is the same, but among equals, and
 where the comparison is not a proper order (of two pods that have not started, kube-scheduler takes the one it looks at
 first for the older), the outcome depends on every step. So the steps here are Go's, one for one, as of Go 1.26. Where
-the original sorts the items of a Go map (a gang's victims, Volcano's tasks), equals have no fixed order, and a stable
+the original sorts the items of a Go map (a gang's victims), equals have no fixed order, and a stable
 sort is used instead of this.
 """
 

@@ -23,6 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.model.reasons import Status, unresolvable
 from fairlead.errors import ConfigError
@@ -69,13 +70,13 @@ class AgentsChoice(Plugin):
         self.undecided: dict[str, Pod] = {}
         self.chosen: dict[str, str] = {}
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if pod.uid in self.chosen:
             return None
         self.undecided[pod.uid] = pod
         return unresolvable(_WAITING)
 
-    def prepare(self, cycle: Cycle) -> frozenset[str] | None:
+    def pre_filter(self, cycle: Cycle) -> frozenset[str] | None:
         node = self.chosen.get(cycle.pod.uid)
         return None if node is None else frozenset({node})
 
@@ -228,9 +229,16 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         if self._pod is None:
             return None
         profile = scheduler.profiles[self._scheduler_name]
-        evaluator = scheduler.evaluators[self._scheduler_name]
-        cycle = Cycle(pod=self._pod, cluster=scheduler.cluster, profile=profile, now=scheduler.now, rng=Random(0))
-        if evaluator.prepare(cycle).status is not None:
+        evaluator = scheduler.pods.evaluators[self._scheduler_name]
+        cycle = Cycle(
+            pod=self._pod,
+            cluster=scheduler.cluster,
+            profile=profile,
+            now=scheduler.now,
+            rng=Random(0),
+            effects=Effects(),
+        )
+        if evaluator.pre_filter(cycle).status is not None:
             return None
         return evaluator.judge(cycle).ok
 

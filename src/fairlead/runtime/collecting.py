@@ -27,6 +27,11 @@ _ALLOCATIONS_WHILE_LOADING = 10_000_000
 def collect_rarely(allocations: int = _ALLOCATIONS) -> None:
     """Never examine objects that exist now again, and later ones after so many further allocations."""
     gc.collect()
+    examine_rarely(allocations)
+
+
+def examine_rarely(allocations: int = _ALLOCATIONS) -> None:
+    """The same without a collection now: for a process that has only begun, where it finds nothing worth its time."""
     gc.freeze()
     gc.set_threshold(allocations, 50, 100)
 

@@ -13,18 +13,20 @@ and ends without cleaning up, because what there is to clean up belongs to the o
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import pickle
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, NoReturn, TypeVar
 
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, TooManyRequests
 
 Answer = TypeVar("Answer")
 LIMIT = 60.0
@@ -42,6 +44,7 @@ class ProcessCopy(Generic[Answer]):
     def __init__(self, question: Callable[[], Answer], *, limit: float = LIMIT) -> None:
         self._ends_at = time.monotonic() + limit
         self._limit = limit
+        self._ending = threading.Lock()
         self._pipe, theirs = os.pipe()
         sys.stdout.flush()
         self._pid = os.fork()
@@ -74,11 +77,18 @@ class ProcessCopy(Generic[Answer]):
 
     def cancel(self) -> None:
         """End the copy, whatever it is at. Does nothing the second time."""
-        if self._pid:
+        with self._ending:
             pid, self._pid = self._pid, 0
+        if pid:
             os.close(self._pipe)
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
+
+    def kill(self) -> None:
+        """End the copy while another thread waits for its `result`, which then raises CopyFailed."""
+        with self._ending:
+            if self._pid:
+                os.kill(self._pid, signal.SIGKILL)
 
 
 def branch(question: Callable[[], Answer]) -> Answer:
@@ -87,20 +97,34 @@ def branch(question: Callable[[], Answer]) -> Answer:
 
 
 class CopyPool:
-    """Waits for copies, so that neither the controller's thread nor the event loop has to. At most `most` copies work
-    at a time: each needs a processor."""
+    """Waits for copies, so that neither the controller's thread nor the event loop has to. At most `most` copies are
+    made and work at a time, because each needs a processor; `waiting` more questions may wait for their turn."""
 
-    def __init__(self, most: int = 2) -> None:
+    def __init__(self, most: int = 2, *, waiting: int = 32) -> None:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="question")
+        self._free = asyncio.Semaphore(most)
+        self._asked, self._most_asked = 0, most + waiting
 
-    def ask(
+    async def ask(
         self,
         ask: Callable[[Callable[[Any], ProcessCopy[Answer]]], Future[ProcessCopy[Answer]]],
         question: Callable[[Any], Answer],
-    ) -> Future[Answer]:
-        """Put a question to a copy of a controller. `ask` is a runtime's, with the controller given."""
-        copied = ask(lambda controller: ProcessCopy(lambda: question(controller)))
-        return self._threads.submit(lambda: copied.result().result())
+    ) -> Answer:
+        """The answer of a copy of a controller. `ask` is a runtime's, with the controller given. Cancelling ends the
+        copy. Raises TooManyRequests if too many wait already."""
+        if self._asked >= self._most_asked:
+            raise TooManyRequests("too many questions wait to be answered, please try again later", retry_after=1)
+        self._asked += 1
+        try:
+            async with self._free:
+                copy = await asyncio.wrap_future(ask(lambda controller: ProcessCopy(lambda: question(controller))))
+                try:
+                    return await asyncio.get_running_loop().run_in_executor(self._threads, copy.result)
+                except asyncio.CancelledError:
+                    copy.kill()
+                    raise
+        finally:
+            self._asked -= 1
 
 
 def _answer_and_end(question: Callable[[], Any], pipe: int) -> NoReturn:

@@ -131,14 +131,21 @@ class Elector:
         """Give the lease back, so that the next one need not wait for it to run out."""
         if not self.leading:
             return
-        given_back = self._record(_spec(self._seen)) | {"holderIdentity": "", "leaseDurationSeconds": 1}
-        given_back["acquireTime"] = given_back["renewTime"]
         self._renewed_at = float("-inf")
         try:
             async with asyncio.timeout(self._election.retry):
-                await self._put(given_back)
+                try:
+                    await self._put(self._given_back())
+                except Conflict:  # a renewal whose answer was not waited for came first
+                    self._notice(await self._api.get(LEASE, self._election.namespace, self._election.name))
+                    if self.leader == self._election.identity:
+                        await self._put(self._given_back())
         except (ApiError, TimeoutError) as error:
             log.warning("could not release the lease: %s", error)
+
+    def _given_back(self) -> dict[str, Any]:
+        record = self._record(_spec(self._seen)) | {"holderIdentity": "", "leaseDurationSeconds": 1}
+        return record | {"acquireTime": record["renewTime"]}
 
     async def _renew(self) -> None:
         pause = self._election.retry

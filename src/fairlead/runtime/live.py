@@ -18,12 +18,12 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.client.retry import RetryDelays
 from fairlead.errors import Unreachable
+from fairlead.runtime.one_thread import OneThread
 from fairlead.runtime.questions import Answer, AnyController, Questions
 from fairlead.runtime.reporting import OncePerMinute
 from fairlead.runtime.write_queue import WriteFigures, sum_of
@@ -167,7 +167,7 @@ class _Driver:
         self._limits = limits
         self._on_step, self._on_write, self._on_turn = on_step, on_write, on_turn
         self._questions = Questions(controller)
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: OneThread | None = None
         self._ended = False
         self._awake = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -206,7 +206,7 @@ class _Driver:
         return future
 
     async def run(self) -> None:
-        thread = self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
+        thread = self._thread = OneThread(self.name)
         try:
             while not self._following.ready and not self._stopping.is_set():
                 await self._doze(None)
@@ -234,7 +234,7 @@ class _Driver:
         while not self._following.ready and not self._stopping.is_set() and self._clock.now() < patience:
             await self._doze(patience)
 
-    async def _step(self, thread: ThreadPoolExecutor) -> float | None:
+    async def _step(self, thread: OneThread) -> float | None:
         """One step; the answer is when to make the next even if nothing happens."""
         changes = self._following.drain()
         replies, self._replies = self._replies, []

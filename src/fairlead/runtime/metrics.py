@@ -9,26 +9,49 @@ docs/operations.md lists them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
+from fairlead.core.family import brought
+
 if TYPE_CHECKING:
-    from fairlead.core.model.figures import Figures
+    from fairlead.core.model.figures import Figures, Observed
 
 Labels = tuple[str, ...]
 AnyLabels = TypeVar("AnyLabels", bound=Labels)
 
 POINTS = {
-    "admit": "PreEnqueue", "begin": "BeforePreFilter", "prepare": "PreFilter", "prefer": "PreferNodes",
-    "filter": "Filter", "filter_row": "Filter", "rescue": "PostFilter", "prepare_scores": "PreScore",
-    "score": "Score", "score_row": "Score", "normalise": "ScoreExtensionNormalize",
-    "reserve": "Reserve", "permit": "Permit", "prebind": "PreBind", "bind": "Bind", "postbind": "PostBind",
+    "pre_enqueue": "PreEnqueue", "pre_filter": "PreFilter", "filter": "Filter", "filter_row": "Filter",
+    "post_filter": "PostFilter", "pre_score": "PreScore", "score": "Score", "score_row": "Score",
+    "normalize_score": "ScoreExtensionNormalize", "reserve": "Reserve", "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind",
+    "before_pre_filter": "BeforePreFilter", "preferred_nodes": "PreferNodes",
 }  # fmt: skip
-"""Our methods as the original's extension points."""
+"""The methods of Plugin as kube-scheduler's label values; the last two, of ExtendedPlugin, have values of their own."""
+
+
+class MetricsSource(Protocol):
+    """The metrics of one family, beside those of kube-scheduler."""
+
+    def take(self, observed: Observed) -> None:
+        """Add up what a step left behind."""
+
+    def reset(self) -> None:
+        """Forget what was added up."""
+
+    def collect(self, figures: Figures) -> Iterable[Metric]:
+        """The metrics at a scrape; none if no profile is of this family."""
+
+    def renamed(self, text: bytes) -> bytes:
+        """The exposition with names that prometheus-client cannot write."""
+
+
+def metrics_of_families() -> list[MetricsSource]:
+    return [cast("MetricsSource", make()) for make in brought("metrics")]
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:

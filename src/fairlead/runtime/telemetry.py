@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -22,12 +22,12 @@ from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
 from fairlead.runtime.reporting import OncePerMinute
 from fairlead.runtime.status import Rate
-from fairlead.volcano.metrics import VolcanoMetrics, as_volcano_names_them
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from fairlead.core.model.figures import Decision, Sample
+    from fairlead.runtime.metrics import MetricsSource
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -39,18 +39,20 @@ _NAMED_EVERY = 1000
 
 class Telemetry:
     """`requests` counts API requests by (code, host, method); `leading` says whether this process leads, or None
-    without an election; `also` are further metrics; `tell` writes every decision to the log."""
+    without an election; `sources` are the metrics of families, `also` further ones; `tell` writes every decision to the
+    log."""
 
     def __init__(
         self,
         *,
         requests: Callable[[], Mapping[tuple[str, str, str], int]] = dict,
         leading: Callable[[], tuple[str, bool] | None] = lambda: None,
+        sources: Sequence[MetricsSource] = (),
         also: Callable[[], Iterable[Metric]] = tuple,
         tell: bool = False,
         built_in: frozenset[str] = frozenset(),
     ) -> None:
-        self._also = also
+        self._sources, self._also = sources, also
         self._said = OncePerMinute()
         self._unread: deque[Observed] = deque()
         self._figures = Figures()
@@ -65,7 +67,6 @@ class Telemetry:
         self._pod_attempts = Histogram(metrics.POD_ATTEMPTS)
         self._point_seconds = Histogram(metrics.POINT_SECONDS)
         self._plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
-        self._volcano = VolcanoMetrics()
         self.bound = Rate()
         self._refused_pods: Mapping[str, int] = {}
         self.traced: Callable[[tuple[Sample, ...]], None] = lambda samples: None
@@ -108,7 +109,8 @@ class Telemetry:
             self._victims.observe(victims)
         if observed.samples:
             self._sampled(observed.samples)
-        self._volcano.take(observed.lapses)
+        for source in self._sources:
+            source.take(observed)
         for complaint in observed.complaints:
             self._said.say(complaint.partition(":")[0], logging.WARNING, "%s", complaint)
         self._until_named -= len(observed.algorithm)
@@ -159,14 +161,18 @@ class Telemetry:
     def exposition(self, figures: Figures) -> bytes:
         """All metrics in Prometheus' text format."""
         self._figures = figures
-        return as_volcano_names_them(generate_latest(self._registry))
+        text = generate_latest(self._registry)
+        for source in self._sources:
+            text = source.renamed(text)
+        return text
 
     def reset(self) -> None:
         """Forget what was added up here; what the scheduler itself counts stays."""
         self._attempts.clear()
         for histogram in self._histograms():
             histogram.reset()
-        self._volcano.reset()
+        for source in self._sources:
+            source.reset()
 
     def collect(self) -> Iterator[Metric]:
         yield counter(metrics.ATTEMPTS, self._attempts)
@@ -174,8 +180,8 @@ class Telemetry:
             yield histogram.family()
         figures = self._figures
         yield from from_figures(figures)
-        if figures.rounds:
-            yield from self._volcano.collect(figures.rounds)
+        for source in self._sources:
+            yield from source.collect(figures)
         yield counter(metrics.REFUSED_PODS, {(reason,): count for reason, count in self._refused_pods.items()})
         yield counter(metrics.REQUESTS, self._requests())
         yield from self._also()

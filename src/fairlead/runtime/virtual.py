@@ -6,6 +6,9 @@ the next event: a wake-up, a delayed message, or a function that was scheduled w
 sleeping and no clock. Latencies, where wanted, come from a seeded generator and never reorder the messages to one
 controller.
 
+What threads do outside for a controller (`WorksOutside`), such as a request to an extender, takes real time. It has
+ended before virtual time passes, so that an answer never comes later than the time limit of whoever waits for it.
+
 Invariant: the same Store, controllers, deeds and seed give the same writes in the same order.
 """
 
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.core.model.flow import Change, Controller, Reply, Write
+from fairlead.core.model.flow import Change, Controller, Reply, WorksOutside, Write
 from fairlead.errors import ApiError, ScenarioError
 from fairlead.runtime.questions import Answer, AnyController, Questions
 
@@ -140,6 +143,8 @@ class VirtualRuntime:
         self._sequence = 0
         self._next_tick = self._clock.now + _TICK
         self._driven = [_Driven(controller, store) for controller in controllers]
+        self._work_outside: list[WorksOutside]
+        self._find_work_outside()
 
     @property
     def now(self) -> float:
@@ -152,6 +157,7 @@ class VirtualRuntime:
     def add(self, controller: Controller) -> None:
         """Add a controller; its first step brings all objects that it watches."""
         self._driven.append(_Driven(controller, self._store))
+        self._find_work_outside()
 
     def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
         """Call a function with a controller. There is one thread, so whoever asks does so between two steps, and the
@@ -166,6 +172,11 @@ class VirtualRuntime:
     def remove(self, controller: Controller) -> None:
         """One less, as if its process had been killed: what was on its way to it is lost, what it wrote is not."""
         self._driven = [driven for driven in self._driven if driven.controller is not controller]
+        self._find_work_outside()
+
+    def _find_work_outside(self) -> None:
+        controllers = self.controllers
+        self._work_outside = [one for one in controllers if isinstance(one, WorksOutside)]
 
     def at(self, time: float, deed: Deed) -> None:
         """Do something at that time (at once if it has passed), before the controllers step."""
@@ -174,11 +185,12 @@ class VirtualRuntime:
 
     def run(self, until: float) -> None:
         """Let time pass until the given time."""
-        self.settle()
-        while (due := self._next_due()) <= until:
-            self._jump(due)
-            self.settle()
-        self._jump(until)
+        self._pass(until, self._jump)
+
+    def keep_pace(self, until: float) -> None:
+        """The same where the given time is that of the machine. Work outside then has had that time as well, and is not
+        waited for: it may need whatever else the calling thread does."""
+        self._pass(until, self._set_clock)
 
     def run_until(self, predicate: Callable[[], bool], *, limit: float = 3600.0) -> bool:
         """Let time pass until the predicate holds, for `limit` seconds at most; says whether it does."""
@@ -265,6 +277,13 @@ class VirtualRuntime:
 
     # Time
 
+    def _pass(self, until: float, jump: Callable[[float], None]) -> None:
+        self.settle()
+        while (due := self._next_due()) <= until:
+            jump(due)
+            self.settle()
+        jump(until)
+
     def _next_due(self) -> float:
         due = self._agenda[0][0] if self._agenda else _NEVER
         for driven in self._driven:
@@ -272,7 +291,15 @@ class VirtualRuntime:
         return due
 
     def _jump(self, time: float) -> None:
-        """Set the clock. The Store drops old history at the same intervals as in a live cluster."""
+        """Set the clock once the work outside has ended."""
+        if time > self._clock.now:
+            for controller in self._work_outside:
+                for work in controller.outside:
+                    work.wait()
+        self._set_clock(time)
+
+    def _set_clock(self, time: float) -> None:
+        """The Store drops old history at the same intervals as in a live cluster."""
         while self._next_tick <= time:
             self._clock.now = max(self._clock.now, self._next_tick)
             self._next_tick += _TICK

@@ -224,9 +224,9 @@ class StoreWriter:
         try:
             with self._store.batch():
                 self._perform_a_slice(replies)
-        except ApiError as error:
-            # The disk would not have it: nothing of this turn happened.
-            replies = [Reply(reply.write, None, reply.error or error) for reply in replies]
+        except ApiError:
+            # The disk would not have it: nothing of this turn happened. A deletion by itself may be possible.
+            replies = [reply if reply.error else _outcome(self._store.perform, reply.write) for reply in replies]
         if self._queue:
             self._turning = asyncio.get_running_loop().call_soon(self._turn)
         else:

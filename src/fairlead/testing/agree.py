@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.plugin import takes_part
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.model import kinds
@@ -99,10 +100,10 @@ def _pending(cluster: Cluster) -> Sequence[Pod]:
 def _answers(plugin: Plugin, candidate: Pod, cluster: Cluster, points: Sequence[str]) -> dict[str, list[Any]]:
     """By point, what a plugin says of each row."""
     profile = profile_of("agree", [plugin])
-    cycle = Cycle(pod=candidate, cluster=cluster, profile=profile, now=0.0, rng=Random(0))
+    cycle = Cycle(pod=candidate, cluster=cluster, profile=profile, now=0.0, rng=Random(0), effects=Effects())
     nodes = Nodes(cluster.table)
-    if takes_part(plugin, "prepare"):
-        plugin.prepare(cycle)
+    if takes_part(plugin, "pre_filter"):
+        plugin.pre_filter(cycle)
     answers: dict[str, list[Any]] = {}
     if "filter" in points:
         refusals: list[list[str]] = [[] for _ in range(len(nodes))]
@@ -111,11 +112,13 @@ def _answers(plugin: Plugin, candidate: Pod, cluster: Cluster, points: Sequence[
                 refusals[row].append(reject.reason.text)
         answers["filter"] = refusals
     if "score" in points:
-        if takes_part(plugin, "prepare_scores"):
-            plugin.prepare_scores(cycle, nodes)
+        if takes_part(plugin, "pre_score"):
+            plugin.pre_score(cycle, nodes)
         raw = plugin.score(cycle, nodes)
         scores = np.broadcast_to(np.asarray(raw, dtype=np.int64), (len(nodes),))
-        answers["score"] = list(plugin.normalise(cycle, nodes, scores) if takes_part(plugin, "normalise") else scores)
+        answers["score"] = list(
+            plugin.normalize_score(cycle, nodes, scores) if takes_part(plugin, "normalize_score") else scores
+        )
     return answers
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.assembly.expansion import expand, needed
-from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.engine.what_if.answers import answer
 from fairlead.core.engine.what_if.simulate import Forecast, simulate
 from fairlead.core.engine.what_if.workload import Workload
@@ -14,20 +13,20 @@ from fairlead.errors import ConfigError
 from fairlead.runtime.copies import ProcessCopy, branch
 
 if TYPE_CHECKING:
+    from fairlead.assembly.cluster import AssembledCluster
     from fairlead.cluster.store.store import Store
-    from fairlead.core.model.flow import Controller, Doc
+    from fairlead.core.model.flow import Doc
     from fairlead.runtime.virtual import VirtualRuntime
     from fairlead.testing.harness import Harness
 
 
-def would(
-    store: Store, runtime: VirtualRuntime, schedulers: Sequence[Controller], documents: Sequence[Doc]
-) -> Forecast:
+def would(cluster: AssembledCluster, runtime: VirtualRuntime, documents: Sequence[Doc]) -> Forecast:
     """What would happen if these objects were applied to the cluster now."""
-    scheduler = next((one for one in schedulers if isinstance(one, Scheduler)), None)
+    store, scheduler = cluster.store, cluster.scheduler
     if scheduler is None:
         raise ConfigError("this cluster has no scheduler of fairlead's own, so nobody can be asked")
-    workload = Workload.of(expand(documents, context_of(store, documents), now=store.now))
+    objects = expand(documents, context_of(store, documents), now=store.now, settings=cluster.settings)
+    workload = Workload.of(objects)
     copied = runtime.ask(scheduler, lambda asked: ProcessCopy(lambda: simulate(asked, workload, branch, now=store.now)))
     return copied.result().result()
 
@@ -40,8 +39,9 @@ def context_of(store: Store, documents: Sequence[Doc]) -> Iterator[Doc]:
 
 def answer_of(cluster: Harness, question: Doc, documents: Sequence[Doc]) -> Doc:
     """The answer of a cluster's scheduler to a question as a document; `documents` are expanded into its objects."""
-    objects = expand(documents, context_of(cluster.store, documents), now=cluster.now) if documents else []
-    scheduler = next(one for one in cluster.runtime.controllers if isinstance(one, Scheduler))
+    store, scheduler, settings = cluster.store, cluster.assembled.scheduler, cluster.assembled.settings
+    objects = expand(documents, context_of(store, documents), now=cluster.now, settings=settings) if documents else []
+    assert scheduler is not None
     whole = {"now": cluster.now, **question, **({"objects": objects} if objects else {})}
     copied = cluster.runtime.ask(scheduler, lambda asked: ProcessCopy(lambda: answer(asked, whole, branch)))
     return copied.result().result()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from fairlead.cluster.kubelets.pod_script import EXIT_CODE, RUN_TIME, START_DELAY, TERMINATE_DELAY
 from fairlead.cluster.kubelets.simulated_nodes import FAIL, simulated_node
 from fairlead.core.model import kinds
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -364,7 +365,7 @@ class PriorityClassBuilder(Builder):
 class PodGroupBuilder(Builder):
     """A Volcano PodGroup."""
 
-    kind = kinds.VC_POD_GROUP
+    kind = VC_POD_GROUP
 
     def of_at_least(self, members: int) -> Self:
         """Started with so many members or not at all."""
@@ -378,7 +379,7 @@ class PodGroupBuilder(Builder):
 class QueueBuilder(Builder):
     """A Volcano Queue."""
 
-    kind = kinds.VC_QUEUE
+    kind = VC_QUEUE
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -15,24 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from random import Random
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.assembly.housekeeping import choose_controllers, housekeepers
-from fairlead.cluster.kubelets.kubelet import Kubelet, PodScript, renewal_for
+from fairlead.assembly.cluster import ClusterAssembly
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.cluster.housekeeping import choose_controllers
 from fairlead.cluster.store.schema import is_custom
-from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, Store
-from fairlead.config.yaml_text import read_yaml
+from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.errors import ConfigError, NotFound
-from fairlead.runtime.virtual import Latencies, Perform, VirtualClock, VirtualRuntime
+from fairlead.runtime.virtual import Latencies, Perform, VirtualClock
 from fairlead.testing.builders import Builder, node
 from fairlead.testing.pod_times import PodTimes, PodWatch
 
 if TYPE_CHECKING:
-    from fairlead.assembly.schedulers import SchedulerAssembly
+    from fairlead.cluster.kubelets.pod_script import PodScript
+    from fairlead.cluster.store.store import Store
     from fairlead.core.engine.what_if.simulate import Forecast
     from fairlead.core.framework.plugin import Plugin
     from fairlead.core.model.explanation import Explanation
@@ -58,7 +58,7 @@ class Harness:
         config: str | Path | Doc | None = None,
         volcano: str | Path | None = None,
         plugins: Sequence[Plugin] = (),
-        schedulers: Sequence[ControllerFactory] | None = None,
+        schedulers: SchedulerAssembly | Sequence[ControllerFactory] | None = None,
         controllers: Sequence[ControllerFactory] = (),
         housekeeping: str = "all",
         script: PodScript | None = None,
@@ -77,8 +77,8 @@ class Harness:
             volcano: The path of a Volcano configuration, or a preset (`default`, `shipped`, `kube-batch`): pods of
                 schedulerName `volcano` are then scheduled in Volcano's manner.
             plugins: Plugin objects that take part beside those of the configuration.
-            schedulers: Functions that make schedulers, in the place of the one that the three before describe; an empty
-                list for a cluster without a scheduler.
+            schedulers: A SchedulerAssembly, or functions that make schedulers, in the place of the one that the three
+                before describe; an empty list for a cluster without a scheduler.
             controllers: Functions that make further controllers, each from a read-only view of the cluster.
             housekeeping: Which of the usual controllers run, as `fairlead up --controllers` takes it.
             script: What pods without annotations of their own do.
@@ -93,30 +93,24 @@ class Harness:
             ConfigError: A configuration cannot be used.
         """
         self._clock = VirtualClock(start)
-        history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _ALL_DOCUMENTS)
-        self.store = Store(clock=self._clock, rng=Random(seed), history=history, decoded=decoded)
-        names = choose_controllers(housekeeping)
-        kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
-        self._served: Served | None = None
-        self._pod_watch = PodWatch(self.store, self._clock) if records else None
-        more: list[Controller] = []
         if schedulers is None:
-            assembly = _assembly(config, volcano, plugins, seed)
-            self._schedulers: list[Controller] = [assembly.scheduler(self.store)]
-            more = [] if assembly.volcano is None else [assembly.volcano.first_queues(self.store)]
+            schedulers = _assembly(config, volcano, plugins, seed)
         elif config is not None or volcano is not None or plugins:
             raise ConfigError("config, volcano and plugins describe a scheduler, and schedulers replaces it")
-        else:
-            self._schedulers = [make(self.store) for make in schedulers]
-        others = [*(make(self.store) for make in controllers), *self._schedulers, *more]
-        self.runtime = VirtualRuntime(
-            self.store,
-            [*housekeepers(self.store, names=names, read_yaml=read_yaml), *others, kubelet],
-            clock=self._clock,
-            seed=seed + 2,
-            latencies=latencies,
+        own, factories = (schedulers, None) if isinstance(schedulers, SchedulerAssembly) else (None, schedulers)
+        assembly = ClusterAssembly(own, names=choose_controllers(housekeeping), seed=seed)
+        history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _ALL_DOCUMENTS)
+        self.store = assembly.store(self._clock, history=history, decoded=decoded)
+        self._served: Served | None = None
+        self._pod_watch = PodWatch(self.store, self._clock) if records else None
+        self.assembled = assembly.over(
+            self.store, schedulers=None if factories is None else [make(self.store) for make in factories],
+            others=[make(self.store) for make in controllers], script=script,
+        )  # fmt: skip
+        self.runtime = self.assembled.virtual(
+            self._clock, latencies=latencies,
             perform=perform if records else partial(_without_events, self.store, perform),
-        )
+        )  # fmt: skip
         self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
 
     @classmethod
@@ -145,9 +139,10 @@ class Harness:
             from fairlead.cluster.server.explaining import Explainer
             from fairlead.testing.serving import Served
 
-            explainers = [partial(self.runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]
+            explaining = [one for one in self.assembled.schedulers if isinstance(one, Explainer)]
+            explainers = [partial(self.runtime.ask, one) for one in explaining]
             answerers = [answerer(ask, lambda: self.now) for ask in explainers]
-            self._served = Served(self.store, self.runtime, explainers=explainers, answerers=answerers)
+            self._served = Served(self.assembled, self.runtime, explainers=explainers, answerers=answerers)
         return self._served.kubeconfig
 
     def close(self) -> None:
@@ -278,7 +273,7 @@ class Harness:
 
     def explain(self, name: str, *, namespace: str = "default") -> Explanation | None:
         """Why a pod is where it is, or not yet anywhere, from the scheduler that knows it."""
-        for scheduler in self._schedulers:
+        for scheduler in self.assembled.schedulers:
             explain: Callable[[str, str], Explanation | None] | None = getattr(scheduler, "explain", None)
             explanation = self._ask(scheduler, partial(explain, namespace, name)) if explain is not None else None
             if explanation is not None:
@@ -291,7 +286,7 @@ class Harness:
         from fairlead.testing.asking import would
 
         documents = [doc for one in objects for doc in _documents(one)]
-        return self._in_cluster(lambda: would(self.store, self.runtime, self._schedulers, documents))
+        return self._in_cluster(lambda: would(self.assembled, self.runtime, documents))
 
     def _in_cluster(self, deed: Callable[[], Answer]) -> Answer:
         return deed() if self._served is None else self._served.call(deed)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from fairlead.config.yaml_text import read_documents
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,16 +32,7 @@ def read_manifests(path: str | Path) -> list[Doc]:
 
 
 def _read(file: Path) -> Iterator[Doc]:
-    try:
-        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(file)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("is not text", file=str(file)) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ConfigError("not valid YAML", file=str(file), line=None if mark is None else mark.line + 1) from error
-    for number, document in enumerate(documents, start=1):
+    for number, document in enumerate(read_documents(file), start=1):
         if document is not None:
             yield from _objects(document, file, f"document {number}")
 

@@ -14,10 +14,10 @@ from fairlead.core.engine.scheduler import Options
 from fairlead.kube.config.gates import OWN_GATES
 
 if TYPE_CHECKING:
+    from fairlead.config.setup import Setup
     from fairlead.core.framework.plugin import Plugin
     from fairlead.core.model.flow import Doc
     from fairlead.kube.config.records import KubeConfig
-    from fairlead.volcano.config.setup import VolcanoSetup
 
 
 def scheduler_assembly(
@@ -25,7 +25,7 @@ def scheduler_assembly(
 ) -> SchedulerAssembly:  # fmt: skip
     """Raises ConfigError if the configuration cannot be used."""
     return SchedulerAssembly(
-        kube_config(config), volcano=_volcano(volcano), plugins=plugins, options=Options(seed=seed),
+        kube_config(config), setups=_setups(volcano), plugins=plugins, options=Options(seed=seed),
     )  # fmt: skip
 
 
@@ -45,9 +45,9 @@ def kube_config(config: str | Path | Doc | None) -> KubeConfig | None:
     return load_config(orjson.dumps(named).decode(), file="config", capabilities=capabilities, gates=OWN_GATES)
 
 
-def _volcano(conf: str | Path | None) -> VolcanoSetup | None:
+def _setups(conf: str | Path | None) -> Sequence[Setup]:
     if conf is None:
-        return None
+        return ()
     from fairlead.volcano.config.setup import VolcanoSetup
 
-    return VolcanoSetup(conf=str(conf))
+    return (VolcanoSetup(conf=str(conf)),)

@@ -19,9 +19,9 @@ from fairlead.cluster.server.server import Server
 from fairlead.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from fairlead.assembly.cluster import AssembledCluster
     from fairlead.cluster.server.asking import Answerer
     from fairlead.cluster.server.explaining import AskExplainer
-    from fairlead.cluster.store.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
 
 T = TypeVar("T")
@@ -30,17 +30,18 @@ _PAUSE = 0.01
 
 
 class Served:
-    """A server over a Store, in a thread, until closed. `kubeconfig` is a file for kubectl, `url` where it listens."""
+    """A server over a cluster's Store, in a thread, until closed. `kubeconfig` is a file for kubectl, `url` where it
+    listens."""
 
     def __init__(
         self,
-        store: Store,
+        cluster: AssembledCluster,
         runtime: VirtualRuntime,
         *,
         explainers: Sequence[AskExplainer] = (),
         answerers: Sequence[Answerer] = (),
     ) -> None:
-        self._store, self._runtime = store, runtime
+        self._cluster, self._runtime = cluster, runtime
         self._explainers, self._answerers = explainers, answerers
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")
@@ -61,8 +62,8 @@ class Served:
     async def _serve(self, begun: Callable[[], None], stopped: asyncio.Event) -> None:
         credentials = Credentials.generate(now=time.time())
         server = Server(
-            self._store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers,
-            answerers=self._answerers,
+            self._cluster.store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers,
+            answerers=self._answerers, attendance=self._cluster.attendance,
         )  # fmt: skip
         await server.start()
         try:
@@ -77,5 +78,5 @@ class Served:
         loop = asyncio.get_running_loop()
         origin, started = self._runtime.now, loop.time()
         while not stopped.is_set():
-            self._runtime.run(until=origin + loop.time() - started)
+            self._runtime.keep_pace(until=origin + loop.time() - started)
             await asyncio.sleep(_PAUSE)

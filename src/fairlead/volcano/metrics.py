@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.runtime.metrics import Histogram, Labels, Name, counter, gauge
-from fairlead.volcano.records.round_figures import Span
+from fairlead.volcano.records.round_figures import RoundFigures, Span
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.volcano.records.round_figures import JobFigures, Lapse, QueueFigures, RoundFigures
+    from fairlead.core.model.figures import Figures, Observed
+    from fairlead.volcano.records.round_figures import JobFigures, QueueFigures
 
 
 def exponential_range(first: float, last: float, count: int) -> tuple[float, ...]:
@@ -94,37 +95,43 @@ _MISNAMED = (JOB_RETRIES, PREEMPTIONS)
 _PER_SECOND = 1000.0
 
 
-def as_volcano_names_them(text: bytes) -> bytes:
-    """The exposition with Volcano's names: prometheus-client appends `_total` to counters, and two must not have it."""
-    for name in _MISNAMED:
-        text = text.replace(f"{name.name}_total".encode(), name.name.encode())
-    return text
-
-
 class VolcanoMetrics:
-    def __init__(self) -> None:
-        self._histograms = {span: Histogram(name) for span, name in HISTOGRAMS.items()}
+    """A MetricsSource of runtime/metrics.py."""
 
-    def take(self, lapses: Iterable[Lapse]) -> None:
-        for lapse in lapses:
-            self._histograms[lapse.span].observe(lapse.seconds * _PER_SECOND, lapse.labels)
+    def __init__(self) -> None:
+        self._histograms: dict[str, Histogram] = {span: Histogram(name) for span, name in HISTOGRAMS.items()}
+
+    def take(self, observed: Observed) -> None:
+        for lapse in observed.lapses:
+            if (histogram := self._histograms.get(lapse.span)) is not None:
+                histogram.observe(lapse.seconds * _PER_SECOND, lapse.labels)
 
     def reset(self) -> None:
         for histogram in self._histograms.values():
             histogram.reset()
 
-    def collect(self, rounds: Sequence[RoundFigures]) -> Iterator[Metric]:
+    def renamed(self, text: bytes) -> bytes:
+        """The exposition with Volcano's names: prometheus-client appends `_total` to counters, and two must not have
+        it."""
+        for name in _MISNAMED:
+            text = text.replace(f"{name.name}_total".encode(), name.name.encode())
+        return text
+
+    def collect(self, figures: Figures) -> Iterator[Metric]:
+        rounds = [one for one in figures.of_modes.values() if isinstance(one, RoundFigures)]
+        if not rounds:
+            return
         for histogram in self._histograms.values():
             yield histogram.family()
         yield gauge(VICTIMS, {(): rounds[-1].victims})
-        yield gauge(UNSCHEDULED_JOBS, {(): sum(figures.unschedulable_jobs for figures in rounds)})
-        yield counter(PREEMPTIONS, {(): sum(figures.preemptions for figures in rounds)})
+        yield gauge(UNSCHEDULED_JOBS, {(): sum(one.unschedulable_jobs for one in rounds)})
+        yield counter(PREEMPTIONS, {(): sum(one.preemptions for one in rounds)})
         evicting: Counter[Labels] = Counter()
-        for figures in rounds:
-            evicting.update({(action,): times for action, times in figures.evicting.items()})
+        for one in rounds:
+            evicting.update({(action,): times for action, times in one.evicting.items()})
         yield counter(EVICTIONS, evicting)
-        yield from _of_jobs([job for figures in rounds for job in figures.jobs])
-        yield from _of_queues([queue for figures in rounds for queue in figures.queues])
+        yield from _of_jobs([job for one in rounds for job in one.jobs])
+        yield from _of_queues([queue for one in rounds for queue in one.queues])
 
 
 def _of_jobs(jobs: Sequence[JobFigures]) -> Iterator[Metric]:

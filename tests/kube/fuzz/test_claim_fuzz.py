@@ -17,15 +17,16 @@ from fairlead.assembly.assemble import profiles_of
 from fairlead.assembly.loading import read_config
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
-from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.forms import KUBE_FORM
+from fairlead.kube.replay.recording import Scenario
 from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
-from tests.kube.control_plane import ControlPlane
-from tests.kube.fuzz.claim_recorder import ClaimRecorder, Doc
-from tests.kube.fuzz.claims import CLAIM_FAMILIES, make_claim_world
-from tests.kube.fuzz.test_fuzz import CONFIG, ROOT
-from tests.kube.fuzz.worlds import FuzzCluster
+from tests.support.fuzz.claim_recorder import ClaimRecorder, Doc
+from tests.support.fuzz.claims import CLAIM_FAMILIES, make_claim_world
+from tests.support.fuzz.paths import CONFIG, ROOT
+from tests.support.fuzz.worlds import FuzzCluster
+from tests.support.real.control_plane import ControlPlane
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=30)]
 
 COUNT = 2 * int(os.environ.get("FAIRLEAD_FUZZ", "6"))
 TRIES = ((0.4, 0.2), (1.0, 0.6), (3.0, 1.5))
@@ -76,7 +77,7 @@ async def compared(recorder: ClaimRecorder, world: FuzzCluster) -> tuple[Doc, li
     for settle, pause in TRIES:
         recorder.pause = pause
         recorded = await recorder.record(world, settle=settle)
-        scenario = Scenario(f"seed {world.seed}", 1, Form.KUBE, world.seed, world.family, recorded)
+        scenario = Scenario(f"seed {world.seed}", 1, KUBE_FORM, world.seed, world.family, recorded)
         found = list(KubeReplay(scenario, PROFILES).decisions())
         if not any(found):
             break

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -20,16 +19,16 @@ from fairlead.assembly.assemble import profiles_of
 from fairlead.assembly.loading import read_config
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
-from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.forms import KUBE_FORM
+from fairlead.kube.replay.recording import Scenario
 from fairlead.kube.replay.replay import DecisionDifference, KubeReplay, Report
-from tests.kube.control_plane import ControlPlane
-from tests.kube.fuzz.recorder import Doc, Recorder
-from tests.kube.fuzz.worlds import FAMILIES, FuzzCluster, make_world
+from tests.support.fuzz.paths import CONFIG, ROOT
+from tests.support.fuzz.recorder import Doc, Recorder
+from tests.support.fuzz.worlds import FAMILIES, FuzzCluster, make_world
+from tests.support.real.control_plane import ControlPlane
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=40)]
 
-ROOT = Path(__file__).parents[3]
-CONFIG = ROOT / "tests" / "parity" / "data" / "kube" / "scheduler-config.yaml"
 COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "30"))
 SETTLE = (0.4, 1.0, 3.0)
 """Seconds, from one try to the next."""
@@ -78,7 +77,7 @@ async def compared(recorder: Recorder, world: FuzzCluster) -> tuple[Doc, list[li
     """A cluster as it was recorded, and for each decision in what we differ."""
     for settle in SETTLE:
         recorded = await recorder.record(world, settle=settle)
-        scenario = Scenario(f"seed {world.seed}", 1, Form.KUBE, world.seed, world.family, recorded)
+        scenario = Scenario(f"seed {world.seed}", 1, KUBE_FORM, world.seed, world.family, recorded)
         found = list(KubeReplay(scenario, PROFILES).decisions())
         if not any(found):
             break

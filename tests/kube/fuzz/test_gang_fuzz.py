@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 
 from fairlead.core.engine.queue import sweeps
-from tests.kube.control_plane import ControlPlane
-from tests.kube.fuzz.gang_play import Facts, Live, Played, play, played_often
-from tests.kube.fuzz.gangs import make_world
-from tests.kube.gang_contenders import kube_scheduler, on_a_real_server, our_scheduler, ours
+from tests.support.fuzz.gang_play import Facts, Live, Played, play, played_often
+from tests.support.fuzz.gangs import make_world
+from tests.support.fuzz.paths import ROOT
+from tests.support.real.control_plane import ControlPlane
+from tests.support.real.gang_contenders import kube_scheduler, on_a_real_server, our_scheduler, ours
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=60)]
 
-ROOT = Path(__file__).parents[3]
 FAMILIAR = 7000
 COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "16"))
 AT_ONCE = 16

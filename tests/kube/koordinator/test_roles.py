@@ -17,21 +17,21 @@ from fairlead.cluster.controllers.writes import owner_reference
 from fairlead.core.model import kinds as k
 from fairlead.core.model.times import timestamp
 from fairlead.koordinator.config.preset import KOORDINATOR_PRESET
-from tests.e2e.scheduler_process import GANG_GATES
-from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, define_koordinator_kinds, define_volcano_kinds, free_port
-from tests.kube.test_roles import (
-    CHECKED_WITHIN,
-    CONFIG,
-    OURS,
-    all_that_schedulers_do,
-    has_node,
-    ours,
+from fairlead.koordinator.kinds import (
+    KOORD_DEVICE,
+    KOORD_ELASTIC_QUOTA,
+    KOORD_MIGRATION_JOB,
+    KOORD_POD_GROUP,
+    KOORD_RESERVATION,
 )
 from tests.support.koordinator import GPU, QUOTA, elastic_quota, gpu_devices, koord_group, koord_reservation
+from tests.support.processes.scheduler_process import GANG_GATES
+from tests.support.real.audited import Lab, fairlead, laboratory, refused, used_rights
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, define_koordinator_kinds, define_volcano_kinds, free_port
+from tests.support.real.roles import CHECKED_WITHIN, CONFIG, OURS, all_that_schedulers_do, has_node, ours
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=40)]
 
 MOVER, KOORDINATOR = "mover", "koord-scheduler"
 MIGRATION = "scheduling.koordinator.sh"
@@ -99,33 +99,33 @@ async def quotas_gangs_and_reservations_are_kept(lab: Lab) -> None:
     node = node_document("cards", cpu="4")
     node["status"]["allocatable"] = node["status"]["capacity"] = {**node["status"]["capacity"], **whole}
     await lab.make(k.NODE, node)
-    await lab.make(k.KOORD_DEVICE, without_uid(gpu_devices("cards", count=2)))
+    await lab.make(KOORD_DEVICE, without_uid(gpu_devices("cards", count=2)))
     half = {"koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory-ratio": "50"}
     room = koord_reservation("room", request=half, owners={"app": "guest"}, allocateOnce=True)
     room["spec"]["template"]["spec"]["schedulerName"] = KOORDINATOR
     room["spec"]["template"]["spec"]["containers"][0] |= {"image": "x"}
     room["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = half
-    await lab.make(k.KOORD_RESERVATION, without_uid(room))
-    await lab.until(k.KOORD_RESERVATION, "room", lambda doc: (doc.get("status") or {}).get("phase") == "Available")
+    await lab.make(KOORD_RESERVATION, without_uid(room))
+    await lab.until(KOORD_RESERVATION, "room", lambda doc: (doc.get("status") or {}).get("phase") == "Available")
     guest = koord_pod("guest", labels={"app": "guest"})
     guest["spec"]["containers"][0]["resources"] = {"requests": half, "limits": half}
     await lab.make(k.POD, guest)
     await lab.until(k.POD, "guest", has_node)
 
-    await lab.make(k.KOORD_POD_GROUP, without_uid(koord_group("crew", least=2)))
+    await lab.make(KOORD_POD_GROUP, without_uid(koord_group("crew", least=2)))
     for number in range(2):
         member = koord_pod(f"crew-{number}", labels={"pod-group.scheduling.sigs.k8s.io": "crew"})
         await lab.make(k.POD, member)
     await lab.until(k.POD, "crew-1", has_node)
 
     quota = elastic_quota("team", least={"cpu": "1"}, most={"cpu": "1"})
-    await lab.make(k.KOORD_ELASTIC_QUOTA, without_uid(quota))
+    await lab.make(KOORD_ELASTIC_QUOTA, without_uid(quota))
     await lab.make(k.POD, koord_pod("spender", cpu="1", labels={QUOTA + "name": "team"}))
     await lab.until(k.POD, "spender", has_node)
     await lab.until(
-        k.KOORD_ELASTIC_QUOTA, "team", lambda doc: QUOTA + "runtime" in doc["metadata"].get("annotations", ())
+        KOORD_ELASTIC_QUOTA, "team", lambda doc: QUOTA + "runtime" in doc["metadata"].get("annotations", ())
     )
-    await lab.patch(k.KOORD_ELASTIC_QUOTA, "team", {"spec": {"min": {"cpu": "100m"}, "max": {"cpu": "100m"}}})
+    await lab.patch(KOORD_ELASTIC_QUOTA, "team", {"spec": {"min": {"cpu": "100m"}, "max": {"cpu": "100m"}}})
     written = [("", "pods/eviction", "create"), (MIGRATION, "reservations", "delete")]
     await lab.until_used(OURS, *written, ("scheduling.sigs.k8s.io", "podgroups", "patch"))
 
@@ -139,7 +139,7 @@ async def a_node_is_drained(lab: Lab) -> None:
     for name, policy in (("dismissed", "Delete"), ("asked", "SoftEviction")):
         await lab.make(k.POD, koord_pod(name, labels={POLICY: policy}, nodeName="cheap"))
         named = {"podRef": {"namespace": "default", "name": name}, "mode": "EvictDirectly", "ttl": "5m"}
-        await lab.make(k.KOORD_MIGRATION_JOB, {"metadata": {"name": name}, "spec": named})
+        await lab.make(KOORD_MIGRATION_JOB, {"metadata": {"name": name}, "spec": named})
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     owner = await lab.make(k.REPLICA_SET, {"metadata": {"name": "web"}, "spec": spec})
@@ -149,12 +149,12 @@ async def a_node_is_drained(lab: Lab) -> None:
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     await lab.patch(k.POD, "moving", {"status": ready}, subresource="status")
     await lab.until_used(MOVER, (MIGRATION, "reservations", "create"))
-    (made,) = (await lab.api.list(k.KOORD_RESERVATION)).items
+    (made,) = (await lab.api.list(KOORD_RESERVATION)).items
     now = timestamp(time.time())
     scheduled = {"type": "Scheduled", "status": "True", "reason": "Scheduled"}
     conditions = [{**scheduled, "lastProbeTime": now, "lastTransitionTime": now}]
     status = {"phase": "Available", "nodeName": "cheap", "conditions": conditions}
-    await lab.patch(k.KOORD_RESERVATION, made["metadata"]["name"], {"status": status}, subresource="status")
+    await lab.patch(KOORD_RESERVATION, made["metadata"]["name"], {"status": status}, subresource="status")
     written = [("", "nodes", "patch"), ("", "pods", "delete"), ("", "pods", "patch"), ("", "pods/eviction", "create")]
     await lab.until_used(MOVER, *written)
 

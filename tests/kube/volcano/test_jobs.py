@@ -9,12 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kubectl_suite import Kubectl, fairlead_up
-from tests.kube.control_plane import ControlPlane, real_binary
-from tests.kube.job_teams import CONTROLLERS, SCHEDULER, TEAMS, USERS, JobRun, at_work, furnished, until, writes_of
 from tests.support.job_cases import TWENTY, Case, spec, task
+from tests.support.processes.kubectl_suite import Kubectl, fairlead_up
+from tests.support.real.control_plane import ControlPlane, real_binary
+from tests.support.real.job_teams import (
+    CONTROLLERS,
+    SCHEDULER,
+    TEAMS,
+    USERS,
+    JobRun,
+    at_work,
+    furnished,
+    until,
+    writes_of,
+)
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
 
 SETTLING = 2.0
 """Seconds in which a Job that is over is still written to."""

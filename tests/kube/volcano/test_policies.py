@@ -24,13 +24,14 @@ from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import Kind
 from fairlead.core.model.times import timestamp
 from fairlead.errors import NotFound
-from tests.kube.contenders import create, node_document, pod_document
-from tests.kube.control_plane import ControlPlane
-from tests.kube.volcano_runner import FAIRLEAD, HOME, VOLCANO, StoryRunner, contender, prepare
-from tests.kube.volcano_stories import GROUP
+from fairlead.volcano.kinds import VC_POD_GROUP
+from tests.support.real.contenders import create, node_document, pod_document
+from tests.support.real.control_plane import ControlPlane
+from tests.support.real.volcano_runner import FAIRLEAD, HOME, VOLCANO, StoryRunner, contender, prepare
+from tests.support.real.volcano_stories import GROUP
 from tests.support.volcano import conf
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
 
 Doc = dict[str, Any]
 SPACE = "default"
@@ -86,7 +87,7 @@ def running(
 
 
 def group_of(member: Doc) -> Doc:
-    kind, name = kinds.VC_POD_GROUP, member["metadata"]["name"]
+    kind, name = VC_POD_GROUP, member["metadata"]["name"]
     rank = "p1" if "nodeName" in member["spec"] else member["spec"]["priorityClassName"]
     spec = {"minMember": 1, "queue": "default", "priorityClassName": rank}
     status = {"phase": "Running" if "nodeName" in member["spec"] else "Inqueue"}
@@ -200,7 +201,7 @@ async def played(case: Case, name: str, plane: ControlPlane) -> dict[str, tuple[
             await _rounds(stage)
             await create(api, kinds.POD, SPACE, case.waiting)
             for member in case.waiting:
-                await create(api, kinds.VC_POD_GROUP, SPACE, [group_of(member)])
+                await create(api, VC_POD_GROUP, SPACE, [group_of(member)])
             await _rounds(stage)
             return {
                 one["metadata"]["name"]: _fate(one) for one in (await api.list(kinds.POD, Query(namespace=SPACE))).items
@@ -227,7 +228,7 @@ async def _set_up(api: KubeApi, case: Case) -> None:
     for kind, document in case.others:
         await create(api, kind, SPACE, [document])
         await _set_status(api, kind, document)
-    await create(api, kinds.VC_POD_GROUP, SPACE, [group_of(one) for one in case.running])
+    await create(api, VC_POD_GROUP, SPACE, [group_of(one) for one in case.running])
     await create(api, kinds.POD, SPACE, case.running)
     for one in case.running:
         await _set_status(api, kinds.POD, one)
@@ -240,7 +241,7 @@ async def _set_status(api: KubeApi, kind: Kind, document: Doc) -> None:
 
 async def _clear(api: KubeApi, case: Case) -> None:
     pods = [*case.running, *case.waiting]
-    made = [(kinds.POD, SPACE, one) for one in pods] + [(kinds.VC_POD_GROUP, SPACE, one) for one in pods]
+    made = [(kinds.POD, SPACE, one) for one in pods] + [(VC_POD_GROUP, SPACE, one) for one in pods]
     made += [(kind, SPACE, one) for kind, one in case.others] + [(kinds.NODE, "", one) for one in case.nodes]
     for kind, namespace, one in made:
         try:

@@ -14,12 +14,25 @@ from fairlead.core.model import kinds as k
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import Kind
 from fairlead.errors import Conflict, NotFound
-from tests.e2e.scheduler_process import GANG_GATES
-from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, define_volcano_kinds, free_port
-from tests.kube.test_roles import (
+from fairlead.volcano.kinds import (
+    VC_COMMAND,
+    VC_CRON_JOB,
+    VC_JOB,
+    VC_JOB_FLOW,
+    VC_JOB_TEMPLATE,
+    VC_NODE_SHARD,
+    VC_NUMATOPOLOGY,
+    VC_POD_GROUP,
+    VC_QUEUE,
+)
+from tests.support.processes.scheduler_process import GANG_GATES
+from tests.support.real.audited import Lab, fairlead, laboratory, refused, used_rights
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, define_volcano_kinds, free_port
+from tests.support.real.roles import (
     CHECKED_WITHIN,
+    VOLCANO,
+    VOLCANO_CONF,
     devices_are_given,
     has_node,
     ours,
@@ -27,25 +40,9 @@ from tests.kube.test_roles import (
     volumes_are_chosen,
 )
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=70)]
 
-VOLCANO, CONTROLLERS = "volcano", "controllers"
-
-CONF = """\
-actions: "enqueue, allocate, backfill, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: predicates
-    arguments:
-      predicate.DynamicResourceAllocationEnable: true
-  - name: capacity
-  - name: nodeorder
-"""
+CONTROLLERS = "controllers"
 
 
 def batch_job(name: str, replicas: int = 1, **spec: Any) -> dict[str, Any]:
@@ -66,7 +63,7 @@ async def finish(lab: Lab, *pods: str) -> None:
 async def command(lab: Lab, kind: Kind, name: str, action: str) -> None:
     found = await lab.api.get(kind, "default" if kind.namespaced else "", name)
     target = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": found["metadata"]["uid"]}
-    await lab.make(k.VC_COMMAND, {"metadata": {"name": f"{name}-{action.lower()}"}, "action": action, "target": target})
+    await lab.make(VC_COMMAND, {"metadata": {"name": f"{name}-{action.lower()}"}, "action": action, "target": target})
 
 
 async def batch_work_is_placed_and_preempted(lab: Lab) -> None:
@@ -90,10 +87,10 @@ async def a_group_is_told_something_else(lab: Lab) -> None:
     """A group that does not fit into its queue is told what it lacks there. Another lack is another event about the
     same version of the group, so that both become a series, which is patched."""
     narrow = {"weight": 1, "capability": {"cpu": "1", "memory": "1Gi"}}
-    await lab.make(k.VC_QUEUE, {"metadata": {"name": "narrow"}, "spec": narrow})
-    await lab.until(k.VC_QUEUE, "narrow", lambda doc: (doc.get("status") or {}).get("state") == "Open")
+    await lab.make(VC_QUEUE, {"metadata": {"name": "narrow"}, "spec": narrow})
+    await lab.until(VC_QUEUE, "narrow", lambda doc: (doc.get("status") or {}).get("state") == "Open")
     spec = {"minMember": 1, "queue": "narrow", "minResources": {"cpu": "2", "memory": "2Gi"}}
-    await lab.make(k.VC_POD_GROUP, {"metadata": {"name": "wide"}, "spec": spec})
+    await lab.make(VC_POD_GROUP, {"metadata": {"name": "wide"}, "spec": spec})
     tries = 0
 
     async def told_twice() -> bool:
@@ -101,16 +98,16 @@ async def a_group_is_told_something_else(lab: Lab) -> None:
         tries += 1
         capability = {"cpu": "1", "memory": "4Gi" if tries % 2 else "1Gi"}
         await asyncio.sleep(1)
-        await lab.patch(k.VC_QUEUE, "narrow", {"spec": {"capability": capability}})
+        await lab.patch(VC_QUEUE, "narrow", {"spec": {"capability": capability}})
         return ("events.k8s.io", "events", "patch") in used_rights(lab.plane, VOLCANO)
 
     await lab.until_true(told_twice, "an event was repeated")
-    await lab.delete(k.VC_POD_GROUP, "wide")
+    await lab.delete(VC_POD_GROUP, "wide")
 
 
 async def gates_open_and_layouts_go(lab: Lab) -> None:
     spec = {"minMember": 1, "queue": "default"}
-    await lab.make(k.VC_POD_GROUP, {"metadata": {"name": "gated"}, "spec": spec})
+    await lab.make(VC_POD_GROUP, {"metadata": {"name": "gated"}, "spec": spec})
     gate = "scheduling.volcano.sh/queue-allocation-gate"
     pod = ours(pod_document("gated", cpu="1m"), scheduler=VOLCANO, schedulingGates=[{"name": gate}])
     pod["metadata"]["annotations"] = {gate: "true", "scheduling.k8s.io/group-name": "gated"}
@@ -119,7 +116,7 @@ async def gates_open_and_layouts_go(lab: Lab) -> None:
     await lab.make(k.NODE, node_document("numa", cpu="1"))
     policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "none"}
     layout = {"policies": policies, "numares": {"cpu": {"allocatable": "0", "capacity": 1}}, "cpuDetail": {}}
-    await lab.make(k.VC_NUMATOPOLOGY, {"metadata": {"name": "numa"}, "spec": layout})
+    await lab.make(VC_NUMATOPOLOGY, {"metadata": {"name": "numa"}, "spec": layout})
     await asyncio.sleep(1)
     await lab.delete(k.NODE, "numa")
     await lab.until_used(VOLCANO, ("nodeinfo.volcano.sh", "numatopologies", "delete"))
@@ -131,37 +128,38 @@ async def jobs_run_and_are_cleared_away(lab: Lab, account: str = VOLCANO) -> Non
         "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     plugins = {"svc": [], "ssh": [], "env": []}
-    await lab.make(k.VC_JOB, batch_job("train", 2, plugins=plugins, volumes=[claim], ttlSecondsAfterFinished=1))
-    await lab.until(k.VC_POD_GROUP, (await group_of(lab, "train")), lambda doc: True)
+    await lab.make(VC_JOB, batch_job("train", 2, plugins=plugins, volumes=[claim], ttlSecondsAfterFinished=1))
+    await lab.until(VC_POD_GROUP, (await group_of(lab, "train")), lambda doc: True)
     resized = batch_job("train", 3)["spec"]["tasks"]
-    await lab.patch(k.VC_JOB, "train", {"spec": {"tasks": resized, "minAvailable": 2}})
+    await lab.patch(VC_JOB, "train", {"spec": {"tasks": resized, "minAvailable": 2}})
     await lab.until_used(account, ("", "configmaps", "patch"), ("", "pods", "create"))
-    await command(lab, k.VC_JOB, "train", "AbortJob")
+    await command(lab, VC_JOB, "train", "AbortJob")
     await lab.until_used(account, ("", "secrets", "delete"), ("bus.volcano.sh", "commands", "delete"))
-    await lab.make(k.VC_JOB, batch_job("short", ttlSecondsAfterFinished=0))
+    await lab.make(VC_JOB, batch_job("short", ttlSecondsAfterFinished=0))
     await finish(lab, "short-w-0")
     await lab.until_used(account, ("batch.volcano.sh", "jobs", "delete"))
 
 
 async def group_of(lab: Lab, job: str) -> str:
-    found = await lab.api.get(k.VC_JOB, "default", job)
+    found = await lab.api.get(VC_JOB, "default", job)
     return f"{job}-{found['metadata']['uid']}"
 
 
 async def flows_and_timetables_make_jobs(lab: Lab, account: str = VOLCANO) -> None:
-    await lab.make(k.VC_JOB_TEMPLATE, {"metadata": {"name": "step"}, "spec": batch_job("step")["spec"]})
+    await lab.make(VC_JOB_TEMPLATE, {"metadata": {"name": "step"}, "spec": batch_job("step")["spec"]})
     flow = {"flows": [{"name": "step"}], "jobRetainPolicy": "delete"}
-    await lab.make(k.VC_JOB_FLOW, {"metadata": {"name": "flow"}, "spec": flow})
+    await lab.make(VC_JOB_FLOW, {"metadata": {"name": "flow"}, "spec": flow})
     await finish(lab, "flow-step-w-0")
-    cron = {"schedule": "* * * * *", "jobTemplate": {"spec": batch_job("tick")["spec"]}}
-    await lab.make(k.VC_CRON_JOB, {"metadata": {"name": "tick"}, "spec": cron})
-    await lab.make(k.VC_QUEUE, {"metadata": {"name": "closing"}, "spec": {"weight": 1}})
-    await lab.until(k.VC_QUEUE, "closing", lambda doc: (doc.get("status") or {}).get("state") == "Open")
-    await command(lab, k.VC_QUEUE, "closing", "CloseQueue")
-    await lab.until(k.VC_QUEUE, "closing", lambda doc: doc["status"]["state"] == "Closed")
+    cron = {"schedule": "@every 5s", "jobTemplate": {"spec": batch_job("tick")["spec"]}}
+    await lab.make(VC_CRON_JOB, {"metadata": {"name": "tick"}, "spec": cron})
+    await lab.make(VC_QUEUE, {"metadata": {"name": "closing"}, "spec": {"weight": 1}})
+    await lab.until(VC_QUEUE, "closing", lambda doc: (doc.get("status") or {}).get("state") == "Open")
+    await command(lab, VC_QUEUE, "closing", "CloseQueue")
+    await lab.until(VC_QUEUE, "closing", lambda doc: doc["status"]["state"] == "Closed")
     wanted = [("flow.volcano.sh", "jobtemplates/status"), ("flow.volcano.sh", "jobflows/status")]
     wanted += [("batch.volcano.sh", "cronjobs/status")]
     await lab.until_used(account, *((group, resource, "patch") for group, resource in wanted))
+    await lab.delete(VC_CRON_JOB, "tick")
 
 
 async def nodes_are_described_and_divided(lab: Lab, account: str = VOLCANO) -> None:
@@ -175,12 +173,12 @@ async def nodes_are_described_and_divided(lab: Lab, account: str = VOLCANO) -> N
     shards = {"schedulerConfigs": [{"name": "all", "policies": []}]}
     config = {"metadata": {"name": "volcano-sharding-configmap"}, "data": {"sharding.yaml": json.dumps(shards)}}
     await lab.make(k.CONFIG_MAP, config, namespace=space)
-    await lab.until(k.VC_NODE_SHARD, "all", lambda doc: True)
+    await lab.until(VC_NODE_SHARD, "all", lambda doc: True)
     for name in ("racked", "racked-too"):
         node = node_document(name, cpu="1m")
         node["metadata"]["labels"] = {"rack": "r1"}
         await lab.make(k.NODE, node)
-        await lab.until(k.VC_NODE_SHARD, "all", lambda doc, name=name: name in doc["spec"]["nodesDesired"])
+        await lab.until(VC_NODE_SHARD, "all", lambda doc, name=name: name in doc["spec"]["nodesDesired"])
     await lab.until_used(account, ("topology.volcano.sh", "hypernodes", "patch"))
     for name in ("racked", "racked-too"):
         await lab.delete(k.NODE, name)
@@ -192,7 +190,7 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
         tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO,), audited=True
     )
     conf, port = tmp_path / "volcano-scheduler.conf", free_port()
-    conf.write_text(CONF)
+    conf.write_text(VOLCANO_CONF)
     async with laboratory(plane) as lab:
         await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
         await lab.define(k.X_POD_GROUP)
@@ -221,10 +219,10 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
 async def stand_in_for_a_scheduler(lab: Lab) -> None:
     """Let every group in and give every pod the node n0, as an administrator."""
     while True:
-        for group in (await lab.api.list(k.VC_POD_GROUP)).items:
+        for group in (await lab.api.list(VC_POD_GROUP)).items:
             if (group.get("status") or {}).get("phase") in (None, "", "Pending"):
                 with suppress(NotFound):
-                    await lab.patch(k.VC_POD_GROUP, group["metadata"]["name"], {"status": {"phase": "Inqueue"}})
+                    await lab.patch(VC_POD_GROUP, group["metadata"]["name"], {"status": {"phase": "Inqueue"}})
         for pod in (await lab.api.list(k.POD)).items:
             if not has_node(pod) and not pod["metadata"].get("deletionTimestamp"):
                 name, target = pod["metadata"]["name"], {"apiVersion": "v1", "kind": "Node", "name": "n0"}
@@ -271,14 +269,14 @@ async def test_active_replicas_use_all_that_is_granted_with_controllers_beside_t
         audited=True,
     )  # fmt: skip
     conf, port = tmp_path / "volcano-scheduler.conf", free_port()
-    conf.write_text(CONF)
+    conf.write_text(VOLCANO_CONF)
     async with laboratory(plane) as lab:
         await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
         await lab.define(k.X_POD_GROUP)
         granted = await lab.bind_roles("shards", VOLCANO, lease=("default", "fairlead"))
         also = await lab.bind_roles("controllers", CONTROLLERS, lease=("default", "vc-controller-manager"))
         own = {"nodesDesired": ["n0", "n1", "n2"]}
-        await lab.make(k.VC_NODE_SHARD, {"metadata": {"name": "ours"}, "spec": own})
+        await lab.make(VC_NODE_SHARD, {"metadata": {"name": "ours"}, "spec": own})
         flags = (
             "--volcano-only", "--volcano-conf", str(conf), "--schedule-period", "200ms", "--leader-elect=false",
             "--feature-gates", "SchedulingGatesQueueAdmission=true", "--bind-address", "0.0.0.0",
@@ -287,7 +285,7 @@ async def test_active_replicas_use_all_that_is_granted_with_controllers_beside_t
         )  # fmt: skip
         controllers = ("controllers", "--leader-elect-resource-namespace", "default", "-v")
         with fairlead(lab, VOLCANO, "scheduler", *flags) as log, ExitStack() as beside:
-            await lab.until(k.VC_QUEUE, "default", lambda doc: True)  # made by the scheduler, which may
+            await lab.until(VC_QUEUE, "default", lambda doc: True)  # made by the scheduler, which may
             other = beside.enter_context(fairlead(lab, CONTROLLERS, *controllers))
             await batch_work_is_placed_and_preempted(lab)
             await gates_open_and_layouts_go(lab)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.control_plane import ControlPlane
-from tests.kube.volcano_chance import stories_without_chance
-from tests.kube.volcano_runner import FAIRLEAD, VOLCANO, prepare, tell_all
-from tests.kube.volcano_settings import SETTINGS
-from tests.kube.volcano_stories import Story
+from tests.support.real.control_plane import ControlPlane
+from tests.support.real.volcano_chance import stories_without_chance
+from tests.support.real.volcano_runner import FAIRLEAD, VOLCANO, prepare, tell_all
+from tests.support.real.volcano_settings import SETTINGS
+from tests.support.real.volcano_stories import Story
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=90)]
 
 STORIES = 7
 """Of each setting: more than sixty in all."""

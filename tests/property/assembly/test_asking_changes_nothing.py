@@ -16,12 +16,16 @@ from fairlead.core.engine.what_if.answers import answer
 from fairlead.core.engine.what_if.simulate import simulate
 from fairlead.core.engine.what_if.workload import Workload
 from fairlead.core.model import kinds
+from fairlead.koordinator.kinds import KOORD_DEVICE, KOORD_ELASTIC_QUOTA, KOORD_POD_GROUP, KOORD_RESERVATION
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.runtime.copies import CopyFailed, ProcessCopy, branch
 from fairlead.testing import Harness, deployment, node, pod, priority_class
 from fairlead.testing.asking import answer_of, context_of
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.rounds.driver import RoundDriver
 from fairlead.volcano.rounds.round import Job
-from tests.unit.engine.explain import test_three_manners_lacks as short
+from tests.support import short_gangs as short
+from tests.support.volcano import round_drivers
 
 
 def busy_cluster(seed: int) -> Harness:
@@ -44,20 +48,20 @@ def looks(scheduler: Scheduler) -> tuple[object, ...]:
         {uid: (state.place, state.row) for uid, state in cluster.pods.items()},
         scheduler.backlog.summary(),
         {uid: scheduler.backlog.nominator.node_of(uid) for uid in cluster.pods},
-        scheduler._rng.getstate(),
-        scheduler._search.start,
+        scheduler.parts.rng.getstate(),
+        scheduler.pods._last_search.start,
         scheduler.explanations._placements,
-        list(scheduler.evictions.victims),
+        list(scheduler.pods.evictions.victims),
         list(scheduler.ledger.of()),
         {kind: dict(cluster.object_index.of(kind)) for kind in READ},
-        {uid: (state.available(), dict(state.owners)) for uid, state in cluster.reservations.by_uid.items()},
-        [(job.uid, job.phase, job.counts.ready) for driver in scheduler.drivers for job in jobs_of(driver)],
+        {uid: (state.available(), dict(state.owners)) for uid, state in reservations_of(cluster).by_uid.items()},
+        [(job.uid, job.phase, job.counts.ready) for driver in round_drivers(scheduler) for job in jobs_of(driver)],
     )
 
 
 READ = (
-    kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.VC_POD_GROUP, kinds.VC_QUEUE, kinds.KOORD_POD_GROUP,
-    kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
+    kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, VC_POD_GROUP, VC_QUEUE, KOORD_POD_GROUP,
+    KOORD_ELASTIC_QUOTA, KOORD_RESERVATION, KOORD_DEVICE,
 )  # fmt: skip
 
 
@@ -85,7 +89,7 @@ def stuck_after(calls: int, question: Callable[[], object]) -> Callable[[], obje
 @pytest.mark.parametrize("seed", range(4))
 def test_asking_changes_nothing(seed: int) -> None:
     cluster = busy_cluster(seed)
-    scheduler = cluster._schedulers[0]
+    scheduler = cluster.assembled.schedulers[0]
     assert isinstance(scheduler, Scheduler)
     before, documents = looks(scheduler), [deployment("new").replicas(6).of(pod("new").asks(cpu="1")).doc()]
     cluster.would(*documents)
@@ -112,7 +116,7 @@ def test_asking_changes_nothing_in_other_manners(manner: str, tmp_path: Path) ->
     make, gang = OTHERS[manner]
     cluster = make(tmp_path)
     cluster.run(5)
-    scheduler = cluster._schedulers[0]
+    scheduler = cluster.assembled.schedulers[0]
     assert isinstance(scheduler, Scheduler)
     before = looks(scheduler)
     documents = [one if isinstance(one, dict) else one.doc() for one in gang]  # type: ignore[attr-defined]

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.core.model import kinds
 from fairlead.testing import Harness, deployment, job, node, pod, podgroup, priority_class, queue, stateful_set
 from fairlead.testing.asking import answer_of
 from fairlead.testing.builders import NodeBuilder, PodBuilder
+from fairlead.volcano.kinds import VC_POD_GROUP
 from tests.support.koordinator import elastic_quota, koord_group
 
 Doc = dict[str, Any]
@@ -240,7 +240,7 @@ class Follower:
             for name in [*self.cluster.bindings()]:
                 if name.startswith("p"):
                     self.cluster.delete("pod", name)
-            self.cluster.delete(kinds.VC_POD_GROUP, found[2])
+            self.cluster.delete(VC_POD_GROUP, found[2])
 
 
 def _merge(document: Any, patch: Any) -> Any:

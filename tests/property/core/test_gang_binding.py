@@ -1,6 +1,6 @@
 """The rules of binding a gang, each in a world made to break it: permission, kept places, half-bound gangs, time.
 
-tests/property/test_gangs.py lets anything happen in any order; what it rarely comes to is brought about here on
+tests/property/core/test_gangs.py lets anything happen in any order; what it rarely comes to is brought about here on
 purpose, with everything else drawn. Taking any of these rules out of the code fails a test here.
 """
 
@@ -245,7 +245,7 @@ def test_time_also_runs_out_for_a_gang_that_was_found_half_bound(size: int, star
     assert not stage.events("GangIncomplete")
     for _ in range(6):
         stage.run(after=15.0)
-        wake_at = stage.scheduler.gangs.wake_at()
+        wake_at = stage.scheduler.pods.gangs.wake_at()
         assert wake_at is None or wake_at > stage.now, "asks to be called again and again for nothing"
     told = stage.events("GangIncomplete")
     assert told

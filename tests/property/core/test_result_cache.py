@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from fairlead.core.engine.cycle.attempt import place
 from fairlead.core.engine.cycle.placement import Placed, Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.profile import Profile, profile_of
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
-from fairlead.core.framework.verdicts import FEASIBLE
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.model.pod import Pod
@@ -103,14 +103,14 @@ changes = st.one_of(
 
 
 def cycle_for(pod: Pod, cluster: Cluster, of: Profile) -> Cycle:
-    return Cycle(pod=pod, cluster=cluster, profile=of, now=0.0, rng=Random(0))
+    return Cycle(pod=pod, cluster=cluster, profile=of, now=0.0, rng=Random(0), effects=Effects())
 
 
 def picture(evaluator: Evaluator, pod: Pod, cluster: Cluster) -> dict[str, Any]:
     """All that an evaluator says of every node."""
     cycle = cycle_for(pod, cluster, evaluator.profile)
     cluster.begin_cycle()
-    assert evaluator.prepare(cycle).status is None
+    assert evaluator.pre_filter(cycle).status is None
     judgement = evaluator.judge(cycle)
     alive = np.flatnonzero(cluster.table.alive[: cluster.table.high]).astype(np.int32)
     codes = evaluator.refusals(cycle, judgement)
@@ -120,7 +120,7 @@ def picture(evaluator: Evaluator, pod: Pod, cluster: Cluster) -> dict[str, Any]:
     }
     feasible = np.array([row for row in alive if judgement.ok[row]], dtype=np.int32)
     selection = Nodes(cluster.table, feasible)
-    evaluator.prepare_scores(cycle, selection)
+    evaluator.pre_score(cycle, selection)
     totals, contributions = evaluator.score(cycle, selection)
     scores = {
         cluster.table.name(int(row)): (int(totals[at]), {c.plugin: c.at(int(row), at) for c in contributions})
@@ -171,7 +171,7 @@ def test_the_twin_for_one_row_says_what_the_columns_say(
     assert applied is not None
     evaluator = Evaluator(of)
     cycle = cycle_for(applied.new, cluster, of)
-    evaluator.prepare(cycle)
+    evaluator.pre_filter(cycle)
     rows = np.flatnonzero(cluster.table.alive[: cluster.table.high]).astype(np.int32)
     for plugin in [plugin for plugin in of.plugins() if isinstance(plugin, CachedPlugin)]:
         if overrides(plugin, "filter_row") and plugin.name not in cycle.no_filter:
@@ -179,12 +179,6 @@ def test_the_twin_for_one_row_says_what_the_columns_say(
             for at, row in enumerate(rows):
                 by_column: Verdict | None = None if codes is None else evaluator.codes.verdicts[int(codes[at])]
                 assert plugin.filter_row(cycle, int(row)) == by_column
-        if overrides(plugin, "passing") and plugin.name not in cycle.no_filter:
-            nodes = Nodes(cluster.table, rows)
-            codes = evaluator.codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(rows))
-            mask = plugin.passing(cycle, nodes)
-            if mask is not None:
-                assert mask.tolist() == ([True] * len(rows) if codes is None else (codes == FEASIBLE).tolist())
         if overrides(plugin, "score_row"):
             column = plugin.score(cycle, Nodes(cluster.table, rows))
             assert not isinstance(column, int)

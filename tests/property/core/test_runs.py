@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from fairlead.assembly.schedulers import default_scheduler
 from fairlead.core.engine.cycle.attempt import place
-from fairlead.core.engine.cycle.placement import Placed, Search
+from fairlead.core.engine.cycle.placement import LastSearch, Placed, Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
-from fairlead.core.framework.points import merge_reserved
+from fairlead.core.framework.points import merge_reserve
 from fairlead.core.framework.profile import Profile
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened
@@ -54,7 +55,7 @@ class PlacingCluster:
         self.cluster = Cluster()
         self.profile = profile
         self.evaluator = Evaluator(profile)
-        self._search = Search()
+        self._last = LastSearch()
         self._runs = runs
         self._rng = Random(7)
         self.went_on = 0
@@ -64,21 +65,20 @@ class PlacingCluster:
 
     def place(self, uid: str, promised: str, *, keep: bool) -> Any:
         if not self._runs:
-            self._search.run = None
+            self._last.run = None
         pod = self.cluster.pods[uid].seen
         rivals = {row: [pod] for name, row in self.cluster.table.row_of.items() if name == promised}
-        self._search.nominated = rivals
-        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=self._rng)
-        before = self._search.run
-        answer = place(cycle, self.evaluator, self._search)
-        self.went_on += before is not None and self._search.run is before
+        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=self._rng, effects=Effects())
+        before = self._last.run
+        answer = place(cycle, self.evaluator, Search(self._last, rivals))
+        self.went_on += before is not None and self._last.run is before
         if not isinstance(answer, Placed):
             return type(answer)
         statement = Statement(self.cluster)
         statement.assign(pod, answer.row)
         if keep:
             statement.commit()
-            assert merge_reserved(cycle, answer.row) is None
+            assert merge_reserve(cycle, answer.row) is None
         else:
             statement.rollback()
         found = (answer.row, answer.feasible, answer.judged, answer.chosen, answer.runner_up)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.state.cluster import Cluster, PodPlace
-from fairlead.core.state.ports import HostPort, PortIndex
 from fairlead.core.state.statement import Statement
+from tests.support.cluster_picture import picture
 
 NODES = [f"n{i}" for i in range(4)]
 PODS = [f"p{i}" for i in range(8)]
@@ -69,29 +69,6 @@ pod_changes = st.builds(
     st.booleans(),
 )
 changes = st.lists(st.one_of(node_changes, pod_changes), max_size=40)
-
-
-def _ports(index: PortIndex) -> set[tuple[int, HostPort]]:
-    return {
-        (row, (ip, protocol, port))
-        for (protocol, port), by_ip in index._rows.items()
-        for ip, rows in by_ip.items()
-        for row in rows
-    }
-
-
-def picture(cluster: Cluster) -> dict[str, Any]:
-    """Everything that a placement may touch, as plain values."""
-    table = cluster.table
-    return {
-        "requested": {r: column.tolist() for r, column in table.requested.items() if column.any()},
-        "nonzero": (table.nonzero_cpu.tolist(), table.nonzero_memory.tolist()),
-        "count": table.pod_count.tolist(),
-        "pods": [[pod.uid for pod in pods] for pods in table.pods],
-        "ports": _ports(cluster.ports),
-        "claims": dict(cluster.claims_in_use),
-        "places": {uid: (pod_state.place, pod_state.row) for uid, pod_state in cluster.pods.items()},
-    }
 
 
 @given(changes)

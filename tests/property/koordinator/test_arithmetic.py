@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.state.cluster import Cluster
+from fairlead.koordinator.kinds import KOORD_RESERVATION
 from fairlead.koordinator.numa.accumulator import CORE_LEVEL, FULL_CORES, NUMA_LEVEL, SPREAD, CpuRules, take
 from fairlead.koordinator.quotas.sharing import Share, share_out
 from fairlead.koordinator.records.cpu_topology import CpuPlace, CpuTopology, format_cpus, parse_cpus
@@ -101,7 +102,7 @@ def test_what_owners_leave_of_a_reservation_is_never_lost(owners: list[tuple[int
     """The row holds the reservation, or what its owners use if that is more, however they come and go."""
     cluster = Cluster()
     cluster.apply(Change(Happened.ADDED, kinds.NODE, NODE))
-    cluster.apply(Change(Happened.ADDED, kinds.KOORD_RESERVATION, RESERVATION))
+    cluster.apply(Change(Happened.ADDED, KOORD_RESERVATION, RESERVATION))
     there: dict[int, int] = {}
     for number, cpu, goes in owners:
         happened = Happened.DELETED if goes else Happened.MODIFIED if number in there else Happened.ADDED
@@ -113,6 +114,6 @@ def test_what_owners_leave_of_a_reservation_is_never_lost(owners: list[tuple[int
             there[number] = size
         cluster.check()
         assert cluster.table.requested_column("cpu")[0] == max(8, sum(there.values())) * 1000
-    cluster.apply(Change(Happened.DELETED, kinds.KOORD_RESERVATION, RESERVATION))
+    cluster.apply(Change(Happened.DELETED, KOORD_RESERVATION, RESERVATION))
     cluster.check()
     assert cluster.table.requested_column("cpu")[0] == sum(there.values()) * 1000

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from fairlead.core.framework.cycle import Cycle
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.core.model.reasons import Reject, Status
 from fairlead.core.state.nodes import Nodes
 from fairlead.koordinator.devices.choice import DeviceChoice
 from fairlead.koordinator.devices.plugin import DeviceSharePlugin
+from fairlead.koordinator.kinds import KOORD_DEVICE
 from fairlead.koordinator.reservations.shown import chosen_on
 from tests.support.documents import asking, node
 from tests.support.koordinator import GPU, SCHEDULING, KoordScenario, koord_pod, koord_reservation
@@ -53,7 +53,7 @@ def _device_node(name: str, rng: Random) -> tuple[Doc, Doc]:
     offered = {key: str(100 * gpus) for key in (GPU, "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio")}
     annotations = {SCHEDULING + "gpu-partitions": PARTITIONS} if table else {}
     document = {
-        "apiVersion": kinds.KOORD_DEVICE.api_version, "kind": "Device", "spec": {"devices": devices},
+        "apiVersion": KOORD_DEVICE.api_version, "kind": "Device", "spec": {"devices": devices},
         "metadata": {"name": name, "uid": f"device-{name}", "annotations": annotations},
     }  # fmt: skip
     return node(name, cpu=16, **{**offered, RDMA: str(100 * cards)}), document

@@ -21,12 +21,12 @@ from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.core.framework.results.signature import SignatureResults
 from fairlead.core.framework.row_view import RowView
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.core.model.reasons import SKIP, Status
 from fairlead.core.model.times import timestamp
 from fairlead.core.state.nodes import Nodes
 from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.kinds import KOORD_NODE_METRIC
 from fairlead.koordinator.load.columns import LoadColumns
 from fairlead.koordinator.load.plugin import LoadAwareScheduling
 from fairlead.koordinator.numa.plugin import NodeNUMAResource, NumaNote
@@ -81,8 +81,8 @@ class Checked:
         self.apart: set[str] = set()
         self.viewed = 0
         self._within = False
-        self._begin: Callable[[ReservationPlugin, Cycle], Any] = ReservationPlugin.begin
-        monkeypatch.setattr(ReservationPlugin, "begin", lambda plugin, cycle: self.begin(plugin, cycle))
+        self._begin: Callable[[ReservationPlugin, Cycle], Any] = ReservationPlugin.before_pre_filter
+        monkeypatch.setattr(ReservationPlugin, "before_pre_filter", lambda plugin, cycle: self.begin(plugin, cycle))
         self._catch_up: Callable[[Evaluator, Cycle], SignatureResults] = Evaluator.catch_up
         monkeypatch.setattr(Evaluator, "catch_up", lambda evaluator, cycle: self(evaluator, cycle))
 
@@ -189,7 +189,7 @@ def _metric(name: str, at: float, rng: Random, scenario: KoordScenario) -> Doc:
     }  # fmt: skip
     if rng.random() < 0.9:
         status["updateTime"] = timestamp(at)
-    kind = kinds.KOORD_NODE_METRIC
+    kind = KOORD_NODE_METRIC
     metadata = {"name": name, "uid": f"metric-{name}"}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": {}, "status": status}
 

@@ -21,6 +21,7 @@ from fairlead.core.model.quantity import read_quantity, to_units
 from fairlead.errors import Conflict
 from fairlead.koordinator.agents.node_topologies import node_topology
 from fairlead.koordinator.records.cpu_topology import parse_cpus
+from fairlead.koordinator.reservations.holdings import reservations_of
 from tests.support.documents import asking
 from tests.support.koordinator import (
     GPU,
@@ -145,7 +146,7 @@ class Life:
         table = scenario.cluster.table
         for row in range(table.high):
             assert "cpu" not in table.requested or int(table.requested["cpu"][row]) <= 4000
-        for state in scenario.cluster.reservations.by_uid.values():
+        for state in reservations_of(scenario.cluster).by_uid.values():
             pod_state = scenario.cluster.pods.get(state.record.uid)
             if pod_state is not None and pod_state.row >= 0:
                 held = pod_state.pod.shape.request.get("cpu", 0)
@@ -189,5 +190,5 @@ def test_nothing_is_promised_twice_through_failures_and_restarts(steps: list[tup
         life.scenario.run(after=15)
         life.scenario.settle()
         life.check()
-    assert not life.scenario.cluster.permit_orders
+    assert not life.scenario.scheduler.parts.effects.permit_orders
     assert not life.scenario.backlog.complaints

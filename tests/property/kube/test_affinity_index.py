@@ -21,7 +21,7 @@ from fairlead.core.state.statement import Statement
 from fairlead.kube.affinity import existing, selected
 from fairlead.kube.affinity.index import AffinityIndex, affinity_index
 from fairlead.kube.affinity.selected import PodSelection
-from tests.property.random_clusters import (
+from tests.support.random_clusters import (
     KEYS,
     NAMESPACES,
     node_documents,

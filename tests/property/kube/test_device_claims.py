@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.core.model import kinds as k
+from fairlead.testing.builders import priority_class
 from fairlead.testing.harness import Harness
-from tests.faults.faulty_port import Faults, FaultyWorld
-from tests.scenario.test_preemption_for_devices import priority
-from tests.scenario.test_resource_claims import claim, device_class, devices, gang, gpus, held, pod, template
+from tests.support.claims import claim, device_class, devices, gang, gpus, held, pod, template
+from tests.support.faulty_port import Faults, FaultyWorld
 
 NODES, EACH, LABEL = 3, 3, "scheduling.x-k8s.io/pod-group"
 Step = tuple[str, int, int]
@@ -71,7 +71,7 @@ def _held_by_nobody(cluster: Harness) -> list[str]:
 def test_no_device_is_given_twice_and_none_leaks(steps: list[Step], seed: int) -> None:
     rng, faults = Random(seed), Faults()
     cluster = FaultyWorld(faults, NODES, watch_delay=rng.choice((0.0, 0.3)), seed=seed)
-    cluster.apply(device_class(), *[gpus(f"node-{at}", EACH) for at in range(NODES)], priority("high", 1000))
+    cluster.apply(device_class(), *[gpus(f"node-{at}", EACH) for at in range(NODES)], priority_class("high", 1000))
     cluster.apply(*[template(f"t{count}", devices(count)) for count in (1, 2, 3)])
     faults.at_random(rng, rng.choice((0.0, 0.1, 0.4)))
     for number, step in enumerate(steps):

@@ -16,8 +16,8 @@ from fairlead.core.model.reasons import SKIP
 from fairlead.core.model.terms import AffinityTerm
 from fairlead.core.state.nodes import Nodes
 from fairlead.kube.affinity.plugin import InterPodAffinity
-from tests.property.random_clusters import pending_pods, trials, try_moves
 from tests.support.plugins import PendingPod
+from tests.support.random_clusters import pending_pods, trials, try_moves
 
 AFFINITY = "node(s) didn't match pod affinity rules (final)"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -106,7 +106,7 @@ def test_required_terms_refuse_what_the_plain_rules_refuse(
 ) -> None:
     plugin, plain = InterPodAffinity(), PlainFilter(place)
     cycle = place.cycle(plugin)
-    status = plugin.prepare(cycle)
+    status = plugin.pre_filter(cycle)
     assert (status is SKIP) == plain.steps_aside()
     if status is SKIP:
         return
@@ -156,10 +156,10 @@ def test_preferred_terms_score_as_the_plain_rules_do(
     plugin = InterPodAffinity(hard_pod_affinity_weight=hard_weight, ignore_preferred_terms_of_existing_pods=ignores)
     cycle = place.cycle(plugin)
     nodes = Nodes(place.cluster.table, np.array(feasible, dtype=np.int32))
-    if plugin.prepare_scores(cycle, nodes) is SKIP:
+    if plugin.pre_score(cycle, nodes) is SKIP:
         assert plain_scores(place, feasible, hard_weight, ignores) is None
         return
     raw = plugin.score(cycle, nodes)
-    values = [raw] * len(feasible) if isinstance(raw, int) else plugin.normalise(cycle, nodes, raw).tolist()
+    values = [raw] * len(feasible) if isinstance(raw, int) else plugin.normalize_score(cycle, nodes, raw).tolist()
     found = dict(zip(feasible, values, strict=True))
     assert found == plain_scores(place, feasible, hard_weight, ignores)

@@ -16,7 +16,7 @@ from fairlead.core.model.reasons import Verdict
 from fairlead.kube.config.kube import default_kube_config
 from fairlead.kube.preemption import victims
 from fairlead.kube.preemption.victims import VictimNode
-from tests.property.test_statement import picture
+from tests.support.cluster_picture import picture
 from tests.support.documents import budget, node, pod
 from tests.support.preemption import PreemptionScenario
 from tests.support.scheduling import SchedulerScenario

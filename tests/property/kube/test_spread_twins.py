@@ -20,9 +20,9 @@ from fairlead.core.model.terms import SpreadConstraint
 from fairlead.core.state.nodes import Nodes
 from fairlead.kube.spread.golog import ln
 from fairlead.kube.spread.plugin import SYSTEM_DEFAULTS, PodTopologySpread
-from tests.property.random_clusters import RACK, pending_pods, trials, try_moves
 from tests.support.documents import HOST, ZONE
 from tests.support.plugins import PendingPod
+from tests.support.random_clusters import RACK, pending_pods, trials, try_moves
 
 MISSING = "node(s) didn't match pod topology spread constraints (missing required label) (final)"
 SKEWED = "node(s) didn't match pod topology spread constraints"
@@ -110,7 +110,7 @@ def test_hard_constraints_refuse_what_the_plain_rules_refuse(
 ) -> None:
     plugin, plain = PodTopologySpread(), PlainFilter(place, own(place.pod, hard=True))
     cycle = place.cycle(plugin)
-    status = plugin.prepare(cycle)
+    status = plugin.pre_filter(cycle)
     assert (status is SKIP) == (not plain.asked)
     if status is SKIP:
         return
@@ -155,9 +155,9 @@ def plain_scores(place: PendingPod, feasible: list[int], asked: list[Asked], *, 
 def scores(place: PendingPod, plugin: PodTopologySpread, feasible: list[int]) -> dict[int, int] | None:
     cycle = place.cycle(plugin)
     nodes = Nodes(place.cluster.table, np.array(feasible, dtype=np.int32))
-    if plugin.prepare_scores(cycle, nodes) is SKIP:
+    if plugin.pre_score(cycle, nodes) is SKIP:
         return None
-    values = plugin.normalise(cycle, nodes, plugin.score(cycle, nodes))
+    values = plugin.normalize_score(cycle, nodes, plugin.score(cycle, nodes))
     return dict(zip(feasible, values.tolist(), strict=True))
 
 
@@ -191,7 +191,7 @@ def test_default_constraints_hold_for_pods_that_a_service_selects(
     plugin = PodTopologySpread() if system else PodTopologySpread(default_constraints=DEFAULTS, defaulting="List")
     hard = [a for a in asked if a.constraint.hard]
     cycle = place.cycle(plugin)
-    if plugin.prepare(cycle) is SKIP:
+    if plugin.pre_filter(cycle) is SKIP:
         assert not hard
     else:
         assert place.refusals(plugin, cycle) == PlainFilter(place, hard).refusals()

@@ -14,8 +14,8 @@ from fairlead.core.state.nodes import Nodes
 from fairlead.kube.affinity.plugin import InterPodAffinity
 from fairlead.kube.claims.plugin import DynamicResources
 from fairlead.kube.spread.plugin import PodTopologySpread
-from tests.property.random_clusters import pending_pods
 from tests.support.plugins import PendingPod
+from tests.support.random_clusters import pending_pods
 
 PLUGINS: list[CachedPlugin] = [
     PodTopologySpread(),
@@ -34,8 +34,8 @@ def test_who_stands_aside_has_nothing_to_say(place: PendingPod, plugin: CachedPl
         return
     cycle = place.cycle(plugin)
     nodes = Nodes(place.cluster.table, np.array(sorted(place.nodes()), dtype=np.int32))
-    assert plugin.prepare(cycle) is SKIP
-    if takes_part(plugin, "prepare_scores"):
-        assert plugin.prepare_scores(cycle, nodes) is SKIP
+    assert plugin.pre_filter(cycle) is SKIP
+    if takes_part(plugin, "pre_score"):
+        assert plugin.pre_score(cycle, nodes) is SKIP
     elif takes_part(plugin, "score"):
         assert plugin.score(cycle, nodes) == 0

@@ -134,15 +134,15 @@ class DrawnCluster:
 
     def prepared(self, plugin: Plugin) -> Any:
         cycle = self.place.cycle(plugin)
-        return plugin.prepare(cycle) if takes_part(plugin, "prepare") else None
+        return plugin.pre_filter(cycle) if takes_part(plugin, "pre_filter") else None
 
     def refused(self, plugin: Plugin) -> set[str]:
         """By the columns. A plugin that a pod does not concern, or that steps aside, refuses nothing."""
         if not plugin.concerns(self.place.pod) or self.prepared(plugin) is SKIP:
             return set()
         cycle = self.place.cycle(plugin)
-        if takes_part(plugin, "prepare"):
-            plugin.prepare(cycle)
+        if takes_part(plugin, "pre_filter"):
+            plugin.pre_filter(cycle)
         said = self.place.refusals(plugin, cycle)
         return {self.cluster.table.name(row) for row, words in said.items() if words}
 
@@ -150,13 +150,13 @@ class DrawnCluster:
         cycle = self.place.cycle(plugin)
         rows = np.array([self.cluster.table.row_of[name] for name in self.nodes], dtype=np.int32)
         selected = Nodes(self.cluster.table, rows)
-        if takes_part(plugin, "prepare_scores"):
-            status = plugin.prepare_scores(cycle, selected)
+        if takes_part(plugin, "pre_score"):
+            status = plugin.pre_score(cycle, selected)
             if status is not None:
                 return None
         raw = plugin.score(cycle, selected)
         assert not isinstance(raw, int)
-        return dict(zip(self.nodes, plugin.normalise(cycle, selected, raw).tolist(), strict=True))
+        return dict(zip(self.nodes, plugin.normalize_score(cycle, selected, raw).tolist(), strict=True))
 
 
 @st.composite

@@ -21,7 +21,6 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import Reason, Reject, Verdict
-from fairlead.core.state.cluster import Cluster
 from fairlead.core.state.nodes import Nodes
 from fairlead.core.state.touchlog import TouchLog
 from fairlead.kube.preemption import victim_cache
@@ -53,7 +52,7 @@ class Curfew(CachedPlugin):
         self.closed = row
         self.changes += 1
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int:
         return self.changes
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
@@ -253,7 +252,7 @@ class Reserving(NodeResourcesFit):
 
     more = 0
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int:
         return self.more
 
     def sums(self, cycle: Cycle) -> Request:

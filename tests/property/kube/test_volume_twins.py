@@ -20,8 +20,9 @@ from fairlead.kube.volumes.limits import NodeVolumeLimits
 from fairlead.kube.volumes.restrictions import VolumeRestrictions
 from fairlead.kube.volumes.storage import storage_of
 from fairlead.kube.volumes.zone import VolumeZone
-from tests.property import storage_twins as twins
-from tests.property.random_storage import (
+from tests.support import storage_twins as twins
+from tests.support.plugins import Answer, PendingPod, answer_of, verdicts
+from tests.support.random_storage import (
     CLAIMS,
     NODES,
     VOLUMES,
@@ -33,7 +34,6 @@ from tests.property.random_storage import (
     storage_objects,
     volume_docs,
 )
-from tests.support.plugins import Answer, PendingPod, answer_of, verdicts
 from tests.support.scenario import put
 
 PAIRS: list[tuple[type[Plugin], Callable[[StorageObjects, Doc], Answer]]] = [
@@ -142,5 +142,5 @@ def test_a_trial_that_is_rolled_back_leaves_no_trace(world: StorageObjects, pod:
 
 def cycle_of(plugin: Plugin, cluster: Any, pod: Doc) -> Any:
     cycle = PendingPod(cluster, compile_pod(pod, cluster.shapes)).cycle(plugin)
-    plugin.prepare(cycle)
+    plugin.pre_filter(cycle)
     return cycle

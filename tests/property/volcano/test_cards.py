@@ -13,8 +13,8 @@ from fairlead.volcano.devices.deviceshare import DeviceShare
 from fairlead.volcano.devices.vgpus import Vgpus
 from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.round import Round
+from tests.support.cards import A100, OFFERS, REGISTER, containers
 from tests.support.rounds import RoundScenario, task
-from tests.unit.plugins.volcano.devices.test_deviceshare import A100, OFFERS, REGISTER, containers
 
 KINDS = ((16000, "NVIDIA-T4"), (40960, "NVIDIA-A100-SXM4-40GB"))
 CARDS = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(KINDS)), min_size=1, max_size=3)

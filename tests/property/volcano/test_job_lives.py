@@ -14,16 +14,18 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import namespaced_name, patch
 from fairlead.core.model import kinds as k
 from fairlead.core.model.flow import Change, Doc, Happened, Verb, Watch, Write
 from fairlead.errors import ApiError
-from fairlead.volcano.jobs.job_pod_builder import waiting_tasks, wanted_names
+from fairlead.volcano.jobs.job_pod_builder import WantedPods, waiting_tasks
 from fairlead.volcano.jobs.job_pods import read_job_pod
 from fairlead.volcano.jobs.phases import COUNTERS, FINISHED, JobState, move_for, phase_of, total_replicas
+from fairlead.volcano.kinds import VC_COMMAND, VC_JOB, VC_POD_GROUP
 from fairlead.volcano.records.quirks import FIXED
-from fairlead.volcano.replay.story_world import StoryWorld
+from fairlead.volcano.replay.story_world import STORY_CONTROLLERS, StoryWorld, story_settings
 
 JOBS = int(os.environ.get("FAIRLEAD_JOBS", "40"))
 SPACE = "lives"
@@ -49,18 +51,18 @@ class OpenDoor(Reconciler[tuple[str, str, str]]):
     """A scheduler that lets every group in and has room for every pod."""
 
     name = "open-door"
-    watches: Sequence[Watch] = (Watch(k.VC_POD_GROUP), Watch(k.POD))
+    watches: Sequence[Watch] = (Watch(VC_POD_GROUP), Watch(k.POD))
 
     def observe(self, change: Change) -> None:
         if change.happened is not Happened.DELETED:
             self.queue.add((change.kind.kind, *namespaced_name(change.doc)))
 
     def visit(self, key: tuple[str, str, str], now: float) -> Iterable[Write]:
-        kind = k.POD if key[0] == "Pod" else k.VC_POD_GROUP
+        kind = k.POD if key[0] == "Pod" else VC_POD_GROUP
         doc = self.view.get(kind, *key[1:])
         if doc is None:
             return
-        if kind is k.VC_POD_GROUP and ((doc.get("status") or {}).get("phase") or "Pending") == "Pending":
+        if kind is VC_POD_GROUP and ((doc.get("status") or {}).get("phase") or "Pending") == "Pending":
             yield patch(kind, doc, {"status": {"phase": "Inqueue"}})
         elif kind is k.POD and not doc["spec"].get("nodeName") and not doc["metadata"].get("deletionTimestamp"):
             body = {
@@ -110,7 +112,7 @@ def jobs(draw: st.DrawFn) -> Doc:
         spec["minSuccess"] = draw(st.integers(1, total + 1))
     if draw(st.integers(0, 2)) == 0:
         spec["plugins"] = {name: [] for name in draw(st.sets(st.sampled_from(["svc", "env", "ssh"])))}
-    return {"apiVersion": k.VC_JOB.api_version, "kind": "Job", "metadata": {"name": "job"}, "spec": spec}
+    return {"apiVersion": VC_JOB.api_version, "kind": "Job", "metadata": {"name": "job"}, "spec": spec}
 
 
 POD_PHASES = ("Running", "Running", "Succeeded", "Failed", "Unknown")
@@ -133,16 +135,17 @@ happenings = st.one_of(
 
 class Life:
     def __init__(self, job: Doc) -> None:
-        self.world = StoryWorld(SPACE, lambda view: OpenDoor(view), quirks=FIXED)
-        self._feed = self.world.store.feed([Watch(k.VC_JOB)])
+        cluster = ClusterAssembly(names=STORY_CONTROLLERS, settings=[story_settings(FIXED)], seed=0)
+        self.world = StoryWorld(SPACE, cluster, lambda view: OpenDoor(view))
+        self._feed = self.world.store.feed([Watch(VC_JOB)])
         self._phase = ""
         self._held = False
-        self.world.create(k.VC_JOB, job)
+        self.world.create(VC_JOB, job)
         self.world.rest()
         self.check()
 
     def job(self) -> Doc:
-        found = self.world.store.get(k.VC_JOB, SPACE, "job")
+        found = self.world.store.get(VC_JOB, SPACE, "job")
         assert found is not None
         return found
 
@@ -182,7 +185,7 @@ class Life:
         task["minAvailable"] = min(task["minAvailable"], task["replicas"])
         total = sum(int(one.get("replicas") or 0) for one in tasks)
         spec = {"tasks": tasks, "minAvailable": min(self.job()["spec"]["minAvailable"], total)}
-        self.world.patch(k.VC_JOB, "job", {"spec": spec}, status=False)
+        self.world.patch(VC_JOB, "job", {"spec": spec}, status=False)
 
     # ---- what must hold ----
 
@@ -201,7 +204,7 @@ class Life:
 
     def _counters_are_those_of_the_pods(self, job: Doc, status: Doc) -> None:
         pods_follow = phase_of(job) in ("Pending", "Running")  # a Job that is over keeps pods that it no longer wants
-        wanted = {name for _, _, name in wanted_names(job)}
+        wanted = WantedPods(job)
         pods = [read for pod in self.pods() if (read := read_job_pod(pod)) is not None]
         seen: Counter[str] = Counter()
         for pod in pods:
@@ -217,7 +220,7 @@ class Life:
     def _nothing_waits(self, job: Doc) -> None:
         phase = phase_of(job)
         assert phase not in {"", "Restarting", *ENDING}, "nothing is ending, so nothing is to be waited for"
-        assert not list(self.world.store.list(k.VC_COMMAND, SPACE))
+        assert not list(self.world.store.list(VC_COMMAND, SPACE))
         if phase not in ("Pending", "Running"):
             return
         state = JobState.of(job)
@@ -226,8 +229,7 @@ class Life:
         known = {pod["metadata"]["name"] for pod in self.pods()}
         read = [pod for one in self.pods() if (pod := read_job_pod(one)) is not None]
         blocked = waiting_tasks(job, read)
-        missing = {name for task, _, name in wanted_names(job) if task["name"] not in blocked} - known
-        assert not missing
+        assert not list(WantedPods(job).missing(known, blocked))
 
     def end(self) -> None:
         """From here on every pod runs and succeeds: the Job ends, or is suspended, or waits for a task that cannot."""

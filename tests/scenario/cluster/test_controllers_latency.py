@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from fairlead.core.model.flow import Change, DocView, Happened, Reply, Watch, Write
-from fairlead.core.model.kinds import BUILT_IN, DEPLOYMENT, JOB, POD
+from fairlead.core.model.kinds import DEPLOYMENT, JOB, POD, served_kinds
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.harness import Harness
@@ -76,7 +76,7 @@ def digest(seed: int, latencies: Latencies | None) -> str:
         cluster.apply(deployment("web").replicas(rng.randrange(8)))
         cluster.run(rng.uniform(0, 5))
     cluster.run(60)
-    everything = [list(cluster.list(kind)) for kind in BUILT_IN if kind.stored_as is None]
+    everything = [list(cluster.list(kind)) for kind in served_kinds() if kind.stored_as is None]
     return json.dumps([cluster.store.resource_version, everything])
 
 

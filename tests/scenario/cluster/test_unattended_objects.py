@@ -7,6 +7,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.attendance import Attendance
 from fairlead.testing.builders import pod, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.kinds import UNATTENDED, VC_JOB
 
 
 def told(cluster: Harness) -> list[tuple[str, str, str]]:
@@ -15,8 +16,7 @@ def told(cluster: Harness) -> list[tuple[str, str, str]]:
 
 
 def test_a_pod_of_an_unknown_scheduler_has_one_event() -> None:
-    served = Attendance(frozenset({"default-scheduler"}))
-    cluster = Harness(nodes=1, controllers=[lambda view: Unattended(view, served)])
+    cluster = Harness(nodes=1)
     cluster.apply(pod("fine"), pod("lost").scheduled_by("volcanoo"))
     cluster.run(60)
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lost", "labels": {"a": "b"}}})
@@ -27,8 +27,7 @@ def test_a_pod_of_an_unknown_scheduler_has_one_event() -> None:
 
 
 def test_a_new_pod_of_the_same_name_is_told_again() -> None:
-    served = Attendance(frozenset({"default-scheduler"}))
-    cluster = Harness(nodes=1, controllers=[lambda view: Unattended(view, served)])
+    cluster = Harness(nodes=1)
     for _ in range(2):
         cluster.apply(pod("lost").scheduled_by("volcanoo"))
         cluster.run(5)
@@ -38,7 +37,7 @@ def test_a_new_pod_of_the_same_name_is_told_again() -> None:
 
 
 def test_an_autoscaler_says_that_nobody_scales() -> None:
-    cluster = Harness(nodes=1, controllers=[lambda view: Unattended(view, Attendance())])
+    cluster = Harness(nodes=1)
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     cluster.apply(
         {
@@ -53,14 +52,14 @@ def test_an_autoscaler_says_that_nobody_scales() -> None:
 
 
 def test_a_queue_is_told_that_nobody_schedules_in_volcanos_manner() -> None:
-    cluster = Harness(nodes=1, controllers=[lambda view: Unattended(view, Attendance(volcano=False))])
+    cluster = Harness(nodes=1)
     cluster.apply(queue("team"))
     cluster.run(5)
     assert told(cluster) == [("team", "Warning", "NobodyActs")]
 
 
 def test_a_volcano_job_is_about_the_scheduler_that_it_names() -> None:
-    served = Attendance(frozenset({"default-scheduler"}), volcano=False)
-    (complaint,) = served.complaints(kinds.VC_JOB, {"spec": {}})
+    served = Attendance(frozenset({"default-scheduler"}), UNATTENDED)
+    (complaint,) = served.complaints(VC_JOB, {"spec": {}})
     assert "start with --volcano-conf" in complaint
-    assert list(served.complaints(kinds.VC_JOB, {"spec": {"schedulerName": "default-scheduler"}})) == []
+    assert list(served.complaints(VC_JOB, {"spec": {"schedulerName": "default-scheduler"}})) == []

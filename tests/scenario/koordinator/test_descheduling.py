@@ -12,10 +12,11 @@ from fairlead.core.model.times import seconds_of
 from fairlead.koordinator.agents.node_agents import NodeAgents
 from fairlead.koordinator.descheduling.controller import Descheduler
 from fairlead.koordinator.descheduling.reading import DESCHEDULER_PRESET, read_descheduler
+from fairlead.koordinator.kinds import KOORD_MIGRATION_JOB, KOORD_RESERVATION
 from fairlead.testing.builders import Builder, node, replica_set
 from fairlead.testing.harness import Harness
 
-JOB, RESERVATION = kinds.KOORD_MIGRATION_JOB, kinds.KOORD_RESERVATION
+JOB, RESERVATION = KOORD_MIGRATION_JOB, KOORD_RESERVATION
 
 
 def cluster_of(text: str = DESCHEDULER_PRESET, nodes: Any = 3, **options: Any) -> Harness:

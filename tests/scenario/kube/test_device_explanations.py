@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.cli.explain.device_text import device_lines
 from fairlead.testing.harness import Harness
-from tests.scenario.test_resource_claims import DRIVER, device_class, devices, gpus, pod, template
+from tests.support.claims import DRIVER, device_class, devices, gpus, pod, template
 
 
 def explained(cluster: Harness, name: str) -> dict[str, Any]:

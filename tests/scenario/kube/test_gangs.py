@@ -84,7 +84,7 @@ def test_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
     cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
     cluster.run(10)
     assert cluster.bindings() == {}
-    (scheduler,) = cluster._schedulers
+    (scheduler,) = cluster.assembled.schedulers
     explanation = scheduler.explain_group("default", "g")  # type: ignore[attr-defined]
     assert explanation.summary.startswith(f"needs 4 in one rack ({RACK}); best rack r")
     assert explanation.summary.endswith("has room for 2")
@@ -227,5 +227,5 @@ def test_with_all_plugins_racks_without_room_are_not_tried() -> None:
     cluster = Harness(nodes=[node(f"n{i}").labelled({RACK: f"r{i}"}) for i in range(12)])
     cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
     cluster.run(1)
-    (scheduler,) = cluster._schedulers
+    (scheduler,) = cluster.assembled.schedulers
     assert figures_of(scheduler).domains_tried == 1  # type: ignore[arg-type]

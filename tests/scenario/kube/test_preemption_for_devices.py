@@ -7,19 +7,18 @@ from typing import Any
 from fairlead.assembly.schedulers import default_scheduler
 from fairlead.core.model import kinds as k
 from fairlead.kube.config.gates import KUBE_COMPATIBLE, OWN_GATES
+from fairlead.testing.builders import priority_class
 from fairlead.testing.harness import Harness
-from tests.scenario.test_resource_claims import claim, device_class, devices, gang, gpus, held, pod, template
-
-
-def priority(name: str, value: int) -> dict[str, Any]:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+from tests.support.claims import claim, device_class, devices, gang, gpus, held, pod, template
 
 
 def full_cluster(**options: Any) -> Harness:
     """Three nodes of two devices; every device is held by a pod of low priority."""
     cluster = Harness(nodes=3, **options)
     cluster.apply(device_class(), *[gpus(f"node-{at}") for at in range(3)])
-    cluster.apply(priority("low", 1), priority("high", 100), template("one", devices()), template("two", devices(2)))
+    cluster.apply(
+        priority_class("low", 1), priority_class("high", 100), template("one", devices()), template("two", devices(2))
+    )
     cluster.apply(*[pod(f"low-{at}", of="one", priorityClassName="low") for at in range(6)])
     cluster.run(30)
     assert len(cluster.bindings()) == 6
@@ -59,12 +58,14 @@ def test_what_is_freed_goes_to_the_pod_that_it_was_freed_for() -> None:
 
 def test_a_shared_claim_is_free_only_if_all_its_pods_go() -> None:
     cluster = Harness(nodes=1)
-    cluster.apply(device_class(), gpus("node-0", 1), priority("low", 1), priority("high", 100))
+    cluster.apply(device_class(), gpus("node-0", 1), priority_class("low", 1), priority_class("high", 100))
     cluster.apply(claim("ours", devices()), pod("a", shared="ours", priorityClassName="low"))
     cluster.apply(pod("b", shared="ours", priorityClassName="high"))
     cluster.run(30)
     assert set(cluster.bindings()) == {"a", "b"}
-    cluster.apply(priority("middle", 50), template("one", devices()), pod("c", of="one", priorityClassName="middle"))
+    cluster.apply(
+        priority_class("middle", 50), template("one", devices()), pod("c", of="one", priorityClassName="middle")
+    )
     cluster.run(60)
     assert set(cluster.bindings()) == {"a", "b"}, "the device stays with b, so evicting a would be for nothing"
 

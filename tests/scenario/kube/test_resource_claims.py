@@ -9,58 +9,7 @@ import pytest
 from fairlead.core.model import kinds as k
 from fairlead.errors import Invalid
 from fairlead.testing.harness import Harness
-
-DRIVER = "gpu.example.com"
-API = "resource.k8s.io/v1"
-
-
-def device_class(name: str = "gpu", **spec: Any) -> dict[str, Any]:
-    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
-    return {
-        "apiVersion": API,
-        "kind": "DeviceClass",
-        "metadata": {"name": name},
-        "spec": {"selectors": selectors, **spec},
-    }
-
-
-def gpus(node: str, count: int = 2, **device: Any) -> dict[str, Any]:
-    spec = {
-        "driver": DRIVER, "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-        "devices": [
-            {"name": f"gpu-{at}", "attributes": {"numa": {"int": at % 2}}, **device} for at in range(count)
-        ],
-    }  # fmt: skip
-    return {"apiVersion": API, "kind": "ResourceSlice", "metadata": {"name": f"{node}-gpu"}, "spec": spec}
-
-
-def devices(count: int = 1, **more: Any) -> dict[str, Any]:
-    return {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu", "count": count}}], **more}}
-
-
-def template(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": API, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": spec}}
-
-
-def claim(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": API,
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": spec,
-    }
-
-
-def pod(
-    name: str, *, of: str = "", shared: str = "", labels: dict[str, str] | None = None, **spec: Any
-) -> dict[str, Any]:
-    entry = {"name": "g", **({"resourceClaimTemplateName": of} if of else {"resourceClaimName": shared})}
-    container = {"name": "c", "image": "x", "resources": {"claims": [{"name": "g"}]}}
-    return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
-        "spec": {"containers": [container], "resourceClaims": [entry], **spec},
-    }  # fmt: skip
+from tests.support.claims import DRIVER, claim, device_class, devices, gang, gpus, held, pod, template
 
 
 @pytest.fixture
@@ -68,16 +17,6 @@ def cluster() -> Harness:
     harness = Harness(nodes=3)
     harness.apply(device_class(), *[gpus(f"node-{at}") for at in range(3)])
     return harness
-
-
-def held(cluster: Harness) -> list[tuple[str, str]]:
-    """Devices that are allocated, each as pool and name; one that is given twice is there twice."""
-    claims = [doc.get("status") or {} for doc in cluster.store.list(k.RESOURCE_CLAIM)]
-    return sorted(
-        (result["pool"], result["device"])
-        for status in claims
-        for result in (status.get("allocation") or {}).get("devices", {}).get("results", ())
-    )
 
 
 def test_each_pod_of_a_template_gets_a_device_of_its_own_and_the_last_waits(cluster: Harness) -> None:
@@ -151,16 +90,6 @@ def test_an_extended_resource_is_served_by_a_device_class(cluster: Harness) -> N
     assert stored is not None
     mappings = stored["status"]["extendedResourceClaimStatus"]["requestMappings"]
     assert [one["resourceName"] for one in mappings] == ["example.com/card"]
-
-
-def gang(name: str, least: int) -> dict[str, Any]:
-    api = "scheduling.x-k8s.io/v1alpha1"
-    return {
-        "apiVersion": api,
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"minMember": least},
-    }
 
 
 def test_a_gang_gets_devices_for_all_its_members_or_for_none(cluster: Harness) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.core.model import kinds as k
 from fairlead.testing.harness import Harness
-from tests.scenario.test_resource_claims import device_class, gpus, held
+from tests.support.claims import device_class, gpus, held
 
 CARD = "example.com/card"
 

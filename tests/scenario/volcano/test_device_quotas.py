@@ -8,7 +8,8 @@ import pytest
 
 from fairlead.core.model import kinds
 from fairlead.testing.builders import nodes
-from tests.scenario.test_resource_claims import claim, device_class, devices, gpus, held, pod, template
+from fairlead.volcano.kinds import VC_POD_GROUP
+from tests.support.claims import claim, device_class, devices, gpus, held, pod, template
 from tests.support.volcano import VolcanoHarness, conf
 
 
@@ -83,7 +84,7 @@ def member(name: str, of_group: str, **more: Any) -> dict[str, Any]:
 
 
 def phases(world: VolcanoHarness) -> dict[str, str]:
-    return {one["metadata"]["name"]: one["status"]["phase"] for one in world.list(kinds.VC_POD_GROUP)}
+    return {one["metadata"]["name"]: one["status"]["phase"] for one in world.list(VC_POD_GROUP)}
 
 
 def test_a_group_whose_minimum_asks_for_too_many_devices_is_not_let_in() -> None:

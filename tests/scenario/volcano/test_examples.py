@@ -12,9 +12,10 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes
 from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.kinds import VC_JOB, VC_JOB_FLOW
 from tests.support.volcano import VolcanoHarness
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "volcano"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "volcano"
 
 
 def started(example: str, run_time: float = 5.0) -> VolcanoHarness:
@@ -26,12 +27,12 @@ def started(example: str, run_time: float = 5.0) -> VolcanoHarness:
 
 
 def phase(cluster: VolcanoHarness, job: str) -> str:
-    found = cluster.get(kinds.VC_JOB, job)
+    found = cluster.get(VC_JOB, job)
     return "" if found is None else ((found.get("status") or {}).get("state") or {}).get("phase", "")
 
 
 def jobs_in(wanted: str, cluster: VolcanoHarness) -> set[str]:
-    names = {job["metadata"]["name"] for job in cluster.list(kinds.VC_JOB)}
+    names = {job["metadata"]["name"] for job in cluster.list(VC_JOB)}
     return {name for name in names if phase(cluster, name) == wanted}
 
 
@@ -100,13 +101,13 @@ def test_a_flow_runs_its_three_jobs_one_after_another() -> None:
         cluster.run(1)
         running = {
             job["metadata"]["name"]
-            for job in cluster.list(kinds.VC_JOB)
+            for job in cluster.list(VC_JOB)
             if phase(cluster, job["metadata"]["name"]) == "Running"
         }
         if running and (not seen or seen[-1] != running):
             seen.append(running)
     assert seen == [{"night-fetch"}, {"night-train"}, {"night-report"}]
-    flow = cluster.get(kinds.VC_JOB_FLOW, "night")
+    flow = cluster.get(VC_JOB_FLOW, "night")
     assert flow is not None
     assert flow["status"]["state"]["phase"] == "Succeed"
 
@@ -116,8 +117,6 @@ def test_a_cron_job_runs_every_minute_and_keeps_the_last() -> None:
     made: set[str] = set()
     for _ in range(3 * 6):
         cluster.run(10)
-        made |= {job["metadata"]["name"] for job in cluster.list(kinds.VC_JOB)}
+        made |= {job["metadata"]["name"] for job in cluster.list(VC_JOB)}
     assert len(made) == 3
-    assert (
-        len([job for job in cluster.list(kinds.VC_JOB) if phase(cluster, job["metadata"]["name"]) == "Completed"]) == 1
-    )
+    assert len([job for job in cluster.list(VC_JOB) if phase(cluster, job["metadata"]["name"]) == "Completed"]) == 1

@@ -11,17 +11,12 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import Builder, node
 from fairlead.testing.harness import Harness
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.records.quirks import ORIGINAL
-from fairlead.volcano.topology.controller import CONFIG_KEY, CONFIG_NAME, SYSTEM_NAMESPACE, HyperNodeDiscovery
+from fairlead.volcano.topology.controller import CONFIG_KEY, CONFIG_NAME, HyperNodeDiscovery
+from tests.support.volcano import config_map
 
 LAYERS = ["zone", "rack", "kubernetes.io/hostname"]
-
-
-def config_map(name: str, key: str, document: Any) -> list[Doc]:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}
-    data = {key: document if isinstance(document, str) else yaml.safe_dump(document)}
-    metadata = {"name": name, "namespace": SYSTEM_NAMESPACE}
-    return [space, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}]
 
 
 def discovery(types: dict[str, list[str]], **more: Any) -> list[Doc]:
@@ -38,7 +33,7 @@ def at(name: str, zone: str = "", rack: str = "") -> Builder:
 class Network(Harness):
     def found(self) -> dict[str, list[str]]:
         """Tier and label of every HyperNode -> its members, HyperNodes by their own label."""
-        docs = list(self.list(kinds.VC_HYPER_NODE))
+        docs = list(self.list(VC_HYPER_NODE))
         short = {doc["metadata"]["name"]: self._label(doc) for doc in docs}
         return {self._label(doc): sorted(short.get(name, name) for name in _members(doc)) for doc in docs}
 
@@ -60,7 +55,7 @@ def test_racks_are_tier_one_and_zones_of_racks_tier_two() -> None:
         "1//r1": ["a", "b"], "1//r2": ["c"], "1//r3": ["d"],
         "2/z1": ["1//r1", "1//r2"], "2/z2": ["1//r3"],
     }  # fmt: skip
-    for doc in network.list(kinds.VC_HYPER_NODE):
+    for doc in network.list(VC_HYPER_NODE):
         tier = doc["spec"]["tier"]
         assert doc["metadata"]["name"].startswith(f"hypernode-fabric-tier{tier}-")
         assert doc["metadata"]["labels"]["volcano.sh/network-topology-source"] == "label"
@@ -72,11 +67,11 @@ def test_they_follow_nodes_that_come_go_and_are_labelled_anew() -> None:
     network = Network(nodes=[at("a", "z1", "r1"), at("b", "z1", "r2")])
     network.apply(*discovery({"fabric": LAYERS}))
     network.run(1)
-    names = {doc["metadata"]["name"] for doc in network.list(kinds.VC_HYPER_NODE)}
+    names = {doc["metadata"]["name"] for doc in network.list(VC_HYPER_NODE)}
     network.apply(at("b", "z1", "r1"))
     network.run(1)
     assert network.found() == {"1//r1": ["a", "b"], "2/z1": ["1//r1"]}
-    assert {doc["metadata"]["name"] for doc in network.list(kinds.VC_HYPER_NODE)} < names
+    assert {doc["metadata"]["name"] for doc in network.list(VC_HYPER_NODE)} < names
     network.delete(kinds.NODE, "a")
     network.delete(kinds.NODE, "b")
     network.run(1)
@@ -112,7 +107,7 @@ def test_the_original_makes_one_of_them() -> None:
 
 def test_hyper_nodes_of_others_and_of_a_source_that_is_switched_off_stay() -> None:
     network = Network(nodes=[at("a", "z1", "r1")])
-    kind = kinds.VC_HYPER_NODE
+    kind = VC_HYPER_NODE
     member = {"type": "Node", "selector": {"exactMatch": {"name": "a"}}}
     network.apply(
         {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "mine", "labels": {}},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, choose_controllers, housekeepers
+from fairlead.cluster.housekeeping import choose_controllers, housekeepers
 from fairlead.cluster.kubelets.kubelet import PodScript
 from fairlead.cluster.store.store import Store
 from fairlead.core.model import kinds
@@ -16,7 +16,10 @@ from fairlead.errors import ConfigError
 from fairlead.testing.builders import nodes
 from fairlead.volcano.cli.controller_choice import choose_volcano_controllers
 from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.controller_settings import VolcanoSettings
+from fairlead.volcano.family import VOLCANO_CONTROLLERS
 from fairlead.volcano.jobs.jobs import VolcanoJobs
+from fairlead.volcano.kinds import VC_COMMAND, VC_JOB
 from fairlead.volcano.records.quirks import ORIGINAL
 from tests.support.volcano import VolcanoHarness
 
@@ -41,12 +44,12 @@ def world(run_time: float = 5.0, **options: Any) -> VolcanoHarness:
 
 
 def phase(cluster: VolcanoHarness, name: str) -> str:
-    found = cluster.get(kinds.VC_JOB, name)
+    found = cluster.get(VC_JOB, name)
     return "" if found is None else found["status"]["state"]["phase"]
 
 
 def command(cluster: VolcanoHarness, name: str, action: str) -> None:
-    found = cluster.get(kinds.VC_JOB, name)
+    found = cluster.get(VC_JOB, name)
     assert found is not None
     target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": name, "uid": found["metadata"]["uid"]}
     cluster.apply({
@@ -61,7 +64,7 @@ def test_a_job_runs_to_its_end_and_says_how_many_succeeded() -> None:
     cluster.until(lambda: phase(cluster, "train") == "Running", limit=60)
     cluster.until(lambda: phase(cluster, "train") == "Completed", limit=60)
     cluster.run(5)
-    found = cluster.get(kinds.VC_JOB, "train")
+    found = cluster.get(VC_JOB, "train")
     assert found is not None
     assert found["status"]["succeeded"] == 3
     assert [one["status"] for one in found["status"]["conditions"]] == ["Pending", "Running", "Completed"]
@@ -74,11 +77,11 @@ def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
     command(cluster, "train", "AbortJob")
     cluster.until(lambda: phase(cluster, "train") == "Aborted", limit=120)
     assert not cluster.list(kinds.POD)
-    assert not cluster.list(kinds.VC_COMMAND)
+    assert not cluster.list(VC_COMMAND)
     command(cluster, "train", "ResumeJob")
     cluster.until(lambda: phase(cluster, "train") == "Running", limit=120)
     assert len(cluster.list(kinds.POD)) == 2
-    assert not cluster.list(kinds.VC_COMMAND)
+    assert not cluster.list(VC_COMMAND)
 
 
 def test_pods_that_are_lost_together_are_one_retry() -> None:
@@ -88,7 +91,7 @@ def test_pods_that_are_lost_together_are_one_retry() -> None:
     for pod in cluster.list(kinds.POD):
         cluster.delete(kinds.POD, pod["metadata"]["name"])
     cluster.run(60)
-    found = cluster.get(kinds.VC_JOB, "train")
+    found = cluster.get(VC_JOB, "train")
     assert found is not None
     assert (phase(cluster, "train"), found["status"]["retryCount"]) == ("Running", 1)
 
@@ -175,4 +178,8 @@ def test_volcanos_grammar_chooses_controllers() -> None:
 
 
 def test_the_originals_quirks_are_kept_on_request() -> None:
-    assert housekeepers(Store(clock=lambda: 0.0, rng=Random(0)), names=choose_controllers("all"), quirks=ORIGINAL)
+    assert housekeepers(
+        Store(clock=lambda: 0.0, rng=Random(0)),
+        names=choose_controllers("all"),
+        settings=[VolcanoSettings(quirks=ORIGINAL)],
+    )

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from fairlead.cluster.kubelets.kubelet import PodScript
 from fairlead.core.model import kinds
 from fairlead.testing.builders import nodes, queue
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.records.amounts import EPSILON, Amounts
-from tests.support.volcano import VolcanoHarness, conf
+from tests.support.volcano import VolcanoHarness, conf, round_drivers
 
 BASICS = "priority; gang; conformance"
 PROPORTION = conf("enqueue, allocate, backfill, reclaim", BASICS, "overcommit; drf; predicates; proportion")
@@ -25,7 +26,7 @@ LEDGERS = {"proportion": PROPORTION, "capacity": CAPACITY}
 def over_the_limit(world: VolcanoHarness) -> list[str]:
     """Queues that hold more than their capability in a resource that it names."""
     found = []
-    for queue_ in world.scheduler.cluster.object_index.of(kinds.VC_QUEUE).values():
+    for queue_ in world.scheduler.cluster.object_index.of(VC_QUEUE).values():
         held = world.held().get(queue_.name, Amounts())
         for name, limit in Amounts.of(queue_.capability).items():
             if queue_.capability and name in queue_.capability and held.get(name) >= limit + EPSILON:
@@ -136,9 +137,9 @@ def _built(spec: dict[str, Any], *, deserving: bool) -> Any:
 
 def _check_ledger(world: VolcanoHarness, name: str) -> None:
     """What the plugin believes: a guarantee is deserved, and no more than the limit is."""
-    tiers = world.scheduler.drivers[0].rounds.tiers
+    tiers = round_drivers(world.scheduler)[0].rounds.tiers
     plugin: Any = next(one.plugin for tier in tiers for one in tier if one.plugin.name == name)
-    for queue_ in world.scheduler.cluster.object_index.of(kinds.VC_QUEUE).values():
+    for queue_ in world.scheduler.cluster.object_index.of(VC_QUEUE).values():
         account = plugin.account(queue_.name)
         if account is None:
             continue

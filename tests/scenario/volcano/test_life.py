@@ -8,7 +8,8 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened, Verb, Write
 from fairlead.testing.builders import nodes, pod, podgroup, replica_set
 from fairlead.volcano.config.presets import PRESETS
-from tests.support.volcano import VolcanoHarness
+from fairlead.volcano.kinds import VC_NUMATOPOLOGY, VC_POD_GROUP, VC_QUEUE
+from tests.support.volcano import VolcanoHarness, round_drivers
 
 
 def test_a_job_is_let_in_placed_run_and_completed() -> None:
@@ -78,7 +79,7 @@ def test_plain_pods_of_a_replica_set_are_scheduled_in_a_group_of_their_own() -> 
     template = pod("t").labelled(app="web").scheduled_by("volcano").asks(cpu="1")
     world.apply(replica_set("web").replicas(3).of(template))
     world.run(5)
-    (group,) = world.list(kinds.VC_POD_GROUP)
+    (group,) = world.list(VC_POD_GROUP)
     assert world.running() == {group["metadata"]["name"]: 3}
 
 
@@ -87,7 +88,7 @@ def test_a_closed_queue_lets_nobody_in_and_keeps_what_runs() -> None:
     world.gang("first", 1, asks={"cpu": "1"})
     world.run(3)
     closed = {"status": {"state": "Closed"}}
-    world.perform(Write(Verb.PATCH, kinds.VC_QUEUE, "", "default", closed, subresource="status"))
+    world.perform(Write(Verb.PATCH, VC_QUEUE, "", "default", closed, subresource="status"))
     world.gang("second", 1, asks={"cpu": "1"}, needs={"cpu": "1"})
     world.run(10)
     assert world.running() == {"first": 1}
@@ -112,7 +113,7 @@ def test_services_and_gangs_share_the_nodes_and_never_the_cores() -> None:
 def test_a_long_round_never_delays_a_service_beyond_one_slice() -> None:
     """Sixty jobs wait for room that only a few of them find; in the midst of the round a service pod arrives."""
     world = VolcanoHarness(PRESETS["default"], nodes(2), slice=5)
-    driver = world.scheduler.drivers[0]
+    driver = round_drivers(world.scheduler)[0]
     docs = []
     for at in range(60):
         world.apply(podgroup(f"j{at}", 1))
@@ -166,7 +167,7 @@ def test_a_waiting_pod_is_reported_while_another_of_its_job_is_ending() -> None:
 
 def test_the_numa_layout_of_a_node_goes_with_the_node() -> None:
     world = VolcanoHarness(PRESETS["default"], nodes(2))
-    kind = kinds.VC_NUMATOPOLOGY
+    kind = VC_NUMATOPOLOGY
     for name in ("n0", "n1"):
         world.apply({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": {}})
     world.run(2)

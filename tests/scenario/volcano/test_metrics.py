@@ -14,7 +14,8 @@ from fairlead.core.model import kinds
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.testing.builders import nodes, priority_class, queue
 from fairlead.volcano.config.presets import PRESETS
-from fairlead.volcano.metrics import exponential_range
+from fairlead.volcano.kinds import VC_POD_GROUP
+from fairlead.volcano.metrics import VolcanoMetrics, exponential_range
 from tests.support.volcano import VolcanoHarness, conf
 
 
@@ -24,8 +25,8 @@ class Watched(VolcanoHarness):
     def __init__(self, text: str = PRESETS["default"], **more: object) -> None:
         super().__init__(text, nodes(2), **more)  # type: ignore[arg-type]
         ticks = count()
-        self.scheduler.meter = Meter(lambda: next(ticks) / 1000)
-        self.telemetry, self.reader = Telemetry(), self.scheduler.decisions.reader()
+        self.scheduler.measure(Meter(lambda: next(ticks) / 1000))
+        self.telemetry, self.reader = Telemetry(sources=[VolcanoMetrics()]), self.scheduler.decisions.reader()
 
     def text(self) -> str:
         self.telemetry.hand_over(take(self.scheduler, self.reader))
@@ -70,7 +71,7 @@ def test_tasks_and_their_stages_are_timed(world: Watched) -> None:
 
 def test_counts_of_jobs_follow_jobs_that_come_and_go(world: Watched) -> None:
     labels = '{job_name="train",job_namespace="default",queue="default"}'
-    created = world.scheduler.cluster.object_index.of(kinds.VC_POD_GROUP)["default/train"].created
+    created = world.scheduler.cluster.object_index.of(VC_POD_GROUP)["default/train"].created
     found = world.scraped()
     assert found["e2e_job_scheduling_latency_milliseconds_count"] == 3, "one per task that got a place"
     assert found[f"e2e_job_scheduling_start_time{labels}"] == created
@@ -80,7 +81,7 @@ def test_counts_of_jobs_follow_jobs_that_come_and_go(world: Watched) -> None:
     assert found['unschedule_task_count{job_id="train"}'] == 0
     for at in range(3):
         world.delete(kinds.POD, f"train-w-{at}")
-    world.delete(kinds.VC_POD_GROUP, "train")
+    world.delete(VC_POD_GROUP, "train")
     world.run(60)
     assert not [name for name in world.scraped() if "train" in name]
 
@@ -171,7 +172,7 @@ def test_buckets_are_gos_to_the_last_digit() -> None:
 
 def test_a_scheduler_without_rounds_has_none_of_them() -> None:
     scheduler = Scheduler([first_profile()])
-    assert b"volcano" not in Telemetry().exposition(figures_of(scheduler))
+    assert b"volcano" not in Telemetry(sources=[VolcanoMetrics()]).exposition(figures_of(scheduler))
 
 
 def test_they_can_be_forgotten(world: Watched) -> None:

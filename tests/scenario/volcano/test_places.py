@@ -14,6 +14,7 @@ from fairlead.core.model.flow import Change, Doc, Happened, Verb, Write
 from fairlead.testing.builders import node, podgroup, priority_class
 from fairlead.volcano.config.build import profile_of_volcano
 from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf(
@@ -63,7 +64,7 @@ class Racks(VolcanoHarness):
 
 def _rack(name: str, *nodes: str) -> Doc:
     members = [{"type": "Node", "selector": {"exactMatch": {"name": one}}} for one in nodes]
-    kind = kinds.VC_HYPER_NODE
+    kind = VC_HYPER_NODE
     spec = {"tier": 1, "members": members}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
 

@@ -19,6 +19,7 @@ from fairlead.testing.builders import (
     priority_class,
     replica_set,
 )
+from fairlead.volcano.kinds import VC_NUMATOPOLOGY
 from tests.support.volcano import VolcanoHarness, conf
 
 PREEMPT = "allocate, backfill, preempt"
@@ -59,8 +60,8 @@ def test_whatever_the_cluster_needs_is_never_evicted() -> None:
 def numa_topology(name: str, free: str) -> dict[str, Any]:
     """Two sockets of four CPUs, each a NUMA node."""
     return {
-        "apiVersion": kinds.VC_NUMATOPOLOGY.api_version,
-        "kind": kinds.VC_NUMATOPOLOGY.kind,
+        "apiVersion": VC_NUMATOPOLOGY.api_version,
+        "kind": VC_NUMATOPOLOGY.kind,
         "metadata": {"name": name},
         "spec": {
             "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "single-numa-node"},

@@ -10,9 +10,10 @@ import pytest
 from fairlead.client.extender_wire import ExtenderConnection
 from fairlead.core.model import kinds
 from fairlead.testing.builders import node, nodes, podgroup, queue
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.plugins.extender import VolcanoExtender
 from tests.support.extender_server import ExtenderServer
-from tests.support.volcano import VolcanoHarness, conf
+from tests.support.volcano import VolcanoHarness, conf, round_drivers
 
 PLACING = "allocate, backfill"
 GUEST = {"volcano.sh/preemptable": "true"}
@@ -139,7 +140,7 @@ def test_roles_that_attract_each_other_share_a_node() -> None:
 
 def test_a_gang_stays_within_one_rack() -> None:
     def rack(name: str, *names: str) -> dict[str, Any]:
-        kind = kinds.VC_HYPER_NODE
+        kind = VC_HYPER_NODE
         members = [{"type": "Node", "selector": {"exactMatch": {"name": one}}} for one in names]
         spec = {"tier": 1, "members": members}
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
@@ -233,7 +234,7 @@ def test_an_extender_decides_where_pods_go() -> None:
 
 def hang_up(world: VolcanoHarness) -> None:
     """Close the connections to extenders."""
-    for enabled in (one for driver in world.scheduler.drivers for tier in driver.rounds.tiers for one in tier):
+    for enabled in (one for driver in round_drivers(world.scheduler) for tier in driver.rounds.tiers for one in tier):
         if isinstance(enabled.plugin, VolcanoExtender):
             assert isinstance(enabled.plugin._wire, ExtenderConnection)
             enabled.plugin._wire.close()

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.assembly.presets import first_profile
 from fairlead.core.engine.scheduler import Options, Scheduler
-from fairlead.core.framework.profile import Profile, Rounds
+from fairlead.core.framework.profile import Profile
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.kube.binder import DefaultBinder
@@ -18,6 +18,7 @@ from fairlead.testing.builders import PodBuilder, node, pod, podgroup, priority_
 from fairlead.testing.harness import Harness
 from fairlead.volcano.config.build import profile_of_volcano
 from fairlead.volcano.config.reading import load_volcano_config
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.plugins.gang import GangTierPlugin
 from fairlead.volcano.plugins.nodeorder import NodeOrder
 from fairlead.volcano.plugins.predicates import Predicates
@@ -26,6 +27,7 @@ from fairlead.volcano.queues.overcommit import Overcommit
 from fairlead.volcano.queues.proportion import Proportion
 from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.round import Task
+from fairlead.volcano.rounds.settings import Rounds, rounds_of
 from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
 
 _GROUP = "scheduling.k8s.io/group-name"
@@ -36,7 +38,7 @@ def volcano(**options: Any) -> Profile:
     plugins = (Overcommit.of(none), Predicates.of(none), Proportion.of(none), NodeOrder.of(none))
     tiers = ((Enabled(Priority()), Enabled(GangTierPlugin())), tuple(Enabled(plugin) for plugin in plugins))
     rounds = Rounds(("enqueue", "allocate", "backfill"), tiers, **options)
-    return Profile("volcano", {"bind": (DefaultBinder(),)}, rounds=rounds)
+    return Profile("volcano", {"bind": (DefaultBinder(),)}, mode=rounds)
 
 
 def cluster_of(*nodes: str, made: list[Scheduler] | None = None, **options: Any) -> Harness:
@@ -45,7 +47,7 @@ def cluster_of(*nodes: str, made: list[Scheduler] | None = None, **options: Any)
         made.append(scheduler)
     cluster = Harness(nodes=[node(name) for name in nodes], schedulers=[lambda _: scheduler])
     cluster.apply(queue("default"))
-    opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
+    opened = Write(Verb.PATCH, VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
     cluster.perform(opened)
     return cluster
 
@@ -55,7 +57,7 @@ def member(name: str, group: str, **requests: str) -> PodBuilder:
 
 
 def group_status(cluster: Harness, name: str) -> Doc:
-    found = cluster.get(kinds.VC_POD_GROUP, name)
+    found = cluster.get(VC_POD_GROUP, name)
     assert found is not None
     return dict(found.get("status") or {})
 
@@ -101,7 +103,7 @@ def test_what_a_queue_has_is_written_to_its_status() -> None:
     cluster = cluster_of("a")
     cluster.apply(podgroup("one", 1), member("one-0", "one", cpu="2", memory="1Gi"))
     cluster.run(5)
-    found = cluster.get(kinds.VC_QUEUE, "default")
+    found = cluster.get(VC_QUEUE, "default")
     assert found is not None
     assert found["status"]["allocated"] == {"cpu": "2", "memory": "1Gi", "pods": "1"}
 
@@ -142,9 +144,9 @@ def test_nothing_is_written_while_nothing_changes() -> None:
     cluster = cluster_of("a")
     cluster.apply(podgroup("waits", 2), member("waits-0", "waits", cpu="1"))
     cluster.run(10)
-    before = cluster.get(kinds.VC_POD_GROUP, "waits")
+    before = cluster.get(VC_POD_GROUP, "waits")
     cluster.run(600)
-    after = cluster.get(kinds.VC_POD_GROUP, "waits")
+    after = cluster.get(VC_POD_GROUP, "waits")
     assert before is not None
     assert after is not None
     assert before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
@@ -157,7 +159,7 @@ def configured(text: str, *nodes: str, made: list[Scheduler] | None = None) -> H
     cluster = Harness(nodes=[node(name) for name in nodes], schedulers=[lambda _: scheduler])
     for name in ("default", "other"):
         cluster.apply(queue(name))
-        opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", name, {"status": {"state": "Open"}}, subresource="status")
+        opened = Write(Verb.PATCH, VC_QUEUE, "", name, {"status": {"state": "Open"}}, subresource="status")
         cluster.perform(opened)
     return cluster
 
@@ -179,12 +181,11 @@ class Clumsy(TierPlugin):
 
 def test_a_round_that_breaks_off_leaves_the_others_alone_and_is_followed_by_another() -> None:
     profile = volcano()
-    assert profile.rounds is not None
-    rounds = replace(profile.rounds, tiers=(*profile.rounds.tiers, (Enabled(Clumsy()),)))
-    scheduler = Scheduler([first_profile(), replace(profile, rounds=rounds)], Options(seed=1))
+    rounds = replace(rounds_of(profile), tiers=(*rounds_of(profile).tiers, (Enabled(Clumsy()),)))
+    scheduler = Scheduler([first_profile(), replace(profile, mode=rounds)], Options(seed=1))
     cluster = Harness(nodes=[node("a")], schedulers=[lambda _: scheduler])
     cluster.apply(queue("default"))
-    opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
+    opened = Write(Verb.PATCH, VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
     cluster.perform(opened)
     cluster.apply(podgroup("first", 1), member("first-0", "first", cpu="1"))
     cluster.apply(podgroup("second", 1), member("second-0", "second", cpu="1"), pod("plain").asks(cpu="1"))

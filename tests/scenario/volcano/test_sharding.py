@@ -2,81 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
-
 import pytest
 
-from fairlead.core.engine.scheduler import Options, Scheduler
 from fairlead.core.model import kinds
-from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import Builder, node, pod, podgroup, priority_class, queue
-from fairlead.testing.harness import Harness
-from fairlead.volcano.config.build import profile_of_volcano
-from fairlead.volcano.config.options import VolcanoOptions
-from fairlead.volcano.config.reading import load_volcano_config
-from fairlead.volcano.queues.controller import FirstQueues
+from fairlead.volcano.kinds import VC_NODE_SHARD, VC_POD_GROUP
 from fairlead.volcano.records.ring import Ring
 from fairlead.volcano.rounds.partition import Partition, Sharding, node_labels
 from tests.support.documents import GROUP
-from tests.support.volcano import conf
+from tests.support.sharding import Shared
+from tests.support.volcano import conf, round_drivers
 
-PLAIN = conf("enqueue, allocate, backfill", "priority; gang", "predicates; proportion; nodeorder")
 REPLICAS = tuple(f"volcano-scheduler-{number}" for number in range(3))
-
-
-class Shared(Harness):
-    """A cluster with a scheduler per partition."""
-
-    def __init__(
-        self, *territories: Partition, text: str = PLAIN, nodes: Collection[Builder] = (), **more: Any
-    ) -> None:
-        self.schedulers = [_scheduler(text, partition, at) for at, partition in enumerate(territories)]
-        self._factories = [_given(scheduler) for scheduler in self.schedulers]
-        super().__init__(nodes=list(nodes), schedulers=self._factories, controllers=[FirstQueues], **more)
-        self.run(1)
-
-    def gang(self, name: str, members: int, cpu: str = "2", *, minimum: int | None = None, **of: str) -> None:
-        group = podgroup(name, members if minimum is None else minimum).in_queue(of.get("queue", "default"))
-        if "priority" in of:
-            group = group.having(priorityClassName=of["priority"])
-        stored = self.apply(group)
-        for at in range(members):
-            member = pod(f"{name}-w-{at}").annotated({GROUP: name}).scheduled_by("volcano").owned_by(stored)
-            member = member.of_priority(of["priority"]) if "priority" in of else member
-            self.apply(member.asks(cpu=cpu) if cpu else member)
-
-    def nodes_of(self, prefix: str) -> list[str]:
-        """Where the pods are whose names begin like that."""
-        return sorted(name for key, name in self.bindings().items() if key.startswith(prefix))
-
-    def shard(self, name: str) -> Doc:
-        found = self.get(kinds.VC_NODE_SHARD, name)
-        assert found is not None
-        return found
-
-    def assign(self, name: str, *nodes: str) -> None:
-        kind = kinds.VC_NODE_SHARD
-        spec = {"nodesDesired": list(nodes)}
-        self.apply({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec})
-
-    def used(self, name: str) -> list[str]:
-        return list((self.shard(name).get("status") or {}).get("nodesInUse") or ())
-
-    def said(self, name: str) -> str:
-        """Why a pod waits."""
-        found = self.get(kinds.POD, name)
-        assert found is not None
-        return next((c["message"] for c in found["status"]["conditions"] if c["type"] == "PodScheduled"), "")
-
-
-def _scheduler(text: str, partition: Partition, at: int) -> Scheduler:
-    profile = profile_of_volcano(load_volcano_config(text), VolcanoOptions(partition=partition))
-    return Scheduler([profile], Options(name=f"scheduler-{at}", seed=at + 1))
-
-
-def _given(scheduler: Scheduler) -> Any:
-    return lambda _: scheduler
 
 
 def room(name: str, cpu: str = "4", **labels: str) -> Builder:
@@ -119,7 +56,7 @@ def test_queues_share_only_the_labelled_nodes() -> None:
     world = Shared(Partition(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b")])
     world.gang("first", 2)
     world.run(3)
-    latest = world.schedulers[0].drivers[0].latest
+    latest = round_drivers(world.schedulers[0])[0].latest
     assert latest is not None
     assert latest.total.cpu == 4000
 
@@ -163,7 +100,7 @@ def test_other_replicas_pods_take_up_room_on_ones_own_nodes() -> None:
     world.run(5)
     assert world.nodes_of("job-1") == []
     assert world.said("job-1-w-0") == "0/1 nodes are unavailable: 1 Insufficient cpu."
-    assert "status" not in (world.get(kinds.VC_POD_GROUP, other) or {}), "the other's group is left alone"
+    assert "status" not in (world.get(VC_POD_GROUP, other) or {}), "the other's group is left alone"
 
 
 # ---- NodeShards ----
@@ -190,7 +127,7 @@ def test_without_a_shard_of_ones_own_nothing_is_placed() -> None:
     world.assign("mine", "a")
     world.run(5)
     assert world.nodes_of("job") == ["a"]
-    world.delete(kinds.VC_NODE_SHARD, "mine")
+    world.delete(VC_NODE_SHARD, "mine")
     world.run(2)
     world.gang("later", 1)
     world.run(5)

@@ -11,6 +11,7 @@ from fairlead.core.model import kinds
 from fairlead.errors import ConfigError
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
+from fairlead.volcano.kinds import VC_NODE_SHARD
 from fairlead.volcano.rounds.partition import Partition, Sharding
 from fairlead.volcano.sharding.controller import CONFIG_NAME, ShardingController
 from fairlead.volcano.sharding.shard_policies import (
@@ -23,8 +24,8 @@ from fairlead.volcano.sharding.shard_policies import (
     read_shard_config,
     scheduler_of_words,
 )
-from tests.scenario.test_volcano_hypernodes import config_map
-from tests.scenario.test_volcano_sharding import Shared
+from tests.support.sharding import Shared
+from tests.support.volcano import config_map
 
 DEFAULTS = tuple(scheduler_of_words(words) for words in DEFAULT_SCHEDULERS)
 
@@ -35,7 +36,7 @@ def nodes(*uses: float, **labels: str) -> list[ShardNode]:
 
 class Shards(Harness):
     def desired(self) -> dict[str, list[str]]:
-        return {doc["metadata"]["name"]: doc["spec"]["nodesDesired"] for doc in self.list(kinds.VC_NODE_SHARD)}
+        return {doc["metadata"]["name"]: doc["spec"]["nodesDesired"] for doc in self.list(VC_NODE_SHARD)}
 
     def fill(self, node_name: str, cpu: str, name: str = "") -> None:
         self.apply(pod(name or f"load-{node_name}").on(node_name).asks(cpu=cpu))
@@ -102,7 +103,7 @@ def test_shards_follow_pods_and_nodes() -> None:
     cluster.apply(node("node-9"))
     cluster.run(1)
     assert cluster.desired()["calm"] == ["node-9"]
-    cluster.delete(kinds.VC_NODE_SHARD, "calm")
+    cluster.delete(VC_NODE_SHARD, "calm")
     cluster.run(1)
     assert cluster.desired()["calm"] == ["node-9"]
 

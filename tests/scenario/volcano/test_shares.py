@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.model import kinds
 from fairlead.testing.builders import PodBuilder, nodes, priority_class, queue, replica_set
 from fairlead.testing.builders import pod as pod_builder
+from fairlead.volcano.kinds import VC_QUEUE
 from tests.support.volcano import VolcanoHarness, conf
 
 BASICS = "priority; gang; conformance"
@@ -201,7 +201,7 @@ def test_the_status_of_a_queue_has_its_state_and_what_is_allocated() -> None:
     world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue("a")])
     tasks(world, "a", 2, cpu="1")
     world.run(10)
-    found = world.get(kinds.VC_QUEUE, "a")
+    found = world.get(VC_QUEUE, "a")
     assert found is not None
     assert found["status"]["allocated"]["cpu"] == "2"
     assert found["status"]["state"] == "Open"

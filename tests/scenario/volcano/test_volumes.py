@@ -9,8 +9,9 @@ import pytest
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes, pod, podgroup
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.rounds.attachable import attach_limit_name
-from tests.support.volcano import VolcanoHarness, conf
+from tests.support.volcano import VolcanoHarness, conf, round_drivers
 
 DRIVER = "csi.example.com"
 PLAIN = conf("enqueue, allocate, backfill", "priority; gang", "predicates; nodeorder")
@@ -135,7 +136,7 @@ def test_a_class_may_name_a_driver_other_than_its_provisioner() -> None:
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
     world.apply(world.member("one", 0, {"cpu": "1"}).having(volumes=[volume]))
     world.run(3)
-    latest = world.scheduler.drivers[0].latest
+    latest = round_drivers(world.scheduler)[0].latest
     assert latest is not None
     (task,) = latest.jobs["default/one"].tasks.values()
     assert task.request.scalars == {"pods": 1.0, SCALAR: 1.0}
@@ -149,7 +150,7 @@ def test_a_claim_that_comes_later_is_counted_then() -> None:
     world.run(5)
     node = world.node_of("early")
     assert node
-    queue = world.get(kinds.VC_QUEUE, "default")
+    queue = world.get(VC_QUEUE, "default")
     assert queue is not None
     assert queue["status"]["allocated"][SCALAR] == "1"
 

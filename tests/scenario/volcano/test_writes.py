@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from fairlead.cluster.kubelets.pod_script import START_DELAY
 from fairlead.cluster.store.store import Store
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Controller, Doc, Write
 from fairlead.runtime.virtual import Latencies
+from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP
 from tests.support.job_cases import FOR_EVER, Case, spec, task
 from tests.support.job_cluster import JobCluster, volcano_controllers
 
@@ -59,8 +59,8 @@ def counted(cases: Sequence[Case]) -> Counter[str]:
     for case in cases:
         world.apply(case.document("default"))
     world.run(60)
-    statuses = [job["status"] for job in world.list(kinds.VC_JOB)]
-    groups = [group["status"] for group in world.list(kinds.VC_POD_GROUP)]
+    statuses = [job["status"] for job in world.list(VC_JOB)]
+    groups = [group["status"] for group in world.list(VC_POD_GROUP)]
     assert {status["state"]["phase"] for status in statuses} == {group["phase"] for group in groups} == {"Running"}
     assert sum(status["running"] for status in statuses) == sum(group["running"] for group in groups) == PODS
     assert {tuple(one["status"] for one in status["conditions"]) for status in statuses} == {("Pending", "Running")}

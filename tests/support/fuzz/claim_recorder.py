@@ -17,7 +17,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.device_claims import EXTENDED_ANNOTATION
 from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import NotFound
-from tests.kube.fuzz.recorder import Recorder
+from tests.support.fuzz.recorder import Recorder
 
 Doc = dict[str, Any]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.kube.fuzz.devices import CARD, CLASSES, GPU, SELECTORS, TAINT_KEYS, Slices, classes, config, object_of
-from tests.kube.fuzz.worlds import FuzzCluster
+from tests.support.fuzz.devices import CARD, CLASSES, GPU, SELECTORS, TAINT_KEYS, Slices, classes, config, object_of
+from tests.support.fuzz.worlds import FuzzCluster
 
 Doc = dict[str, Any]
 

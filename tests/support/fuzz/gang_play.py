@@ -19,7 +19,7 @@ from unittest.mock import patch
 from fairlead.client.client import KubeApi
 from fairlead.cluster.store.store import Store
 from fairlead.core.engine.gangs.assembly import Assembly
-from fairlead.core.framework.gang import Considered, GangCase, GangRescued, Unit
+from fairlead.core.framework.gang import Considered, GangCase, PodGroupPostFilterResult, Unit
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import Kind, Registry
@@ -29,8 +29,8 @@ from fairlead.core.state.statement import Statement
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.kube.preemption import gang_victims
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
-from tests.kube.fuzz.gangs import Doc, GangCluster, shared
-from tests.kube.gang_contenders import our_scheduler
+from tests.support.fuzz.gangs import Doc, GangCluster, shared
+from tests.support.real.gang_contenders import our_scheduler
 
 Facts = dict[str, Any]
 _KINDS = Registry()
@@ -134,12 +134,12 @@ async def _played(worlds: Sequence[GangCluster], seed: int) -> dict[int, Facts]:
 
 def _placing_anew(
     case: GangCase, potential: list[Unit], protected: tuple[Considered, ...], statement: Statement
-) -> GangRescued:
+) -> PodGroupPostFilterResult:
     """Whom to evict: the gang is placed anew for each that comes back."""
     for unit in potential:
         _move(unit, statement.evict)
     if isinstance(status := case.fits(), Status):
-        return GangRescued(status)
+        return PodGroupPostFilterResult(status)
     ordered = gang_victims.by_importance(potential, case.now)
     violating, others = gang_victims._split(ordered, case.cluster)
     victims = []
@@ -148,7 +148,7 @@ def _placing_anew(
         if isinstance(case.fits(), Status):
             _move(unit, statement.evict)
             victims.append(unit)
-    return GangRescued(SUCCESS, tuple(pod for unit in victims for pod, _ in unit.pods))
+    return PodGroupPostFilterResult(SUCCESS, tuple(pod for unit in victims for pod, _ in unit.pods))
 
 
 def _move(unit: Unit, way: Callable[[Pod, int], None]) -> None:

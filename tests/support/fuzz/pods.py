@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.kube.fuzz.storage import claims_of, inline_disk
+from tests.support.fuzz.storage import claims_of, inline_disk
 
 Doc = dict[str, Any]
 

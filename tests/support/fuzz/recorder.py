@@ -20,9 +20,9 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.kinds import Kind, Registry
 from fairlead.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
-from tests.kube.fuzz.pods import NAMESPACES, PEACEFUL, PRIORITIES
-from tests.kube.fuzz.storage import DRIVER
-from tests.kube.fuzz.worlds import FuzzCluster
+from tests.support.fuzz.pods import NAMESPACES, PEACEFUL, PRIORITIES
+from tests.support.fuzz.storage import DRIVER
+from tests.support.fuzz.worlds import FuzzCluster
 
 Doc = dict[str, Any]
 

@@ -16,7 +16,8 @@ import orjson
 from fairlead.cluster.store.store import Store
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.kinds import BUILT_IN, Kind
+from fairlead.core.model.kinds import Kind, served_kinds
+from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP, VC_QUEUE
 
 NAMES = ("a", "b", "c", "web", "x" * 300, "UPPER", "ä", "..", "a%2Fb", "")
 NAMESPACES = ("default", "kube-system", "team", "nowhere", "", "ä")
@@ -57,7 +58,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "fieldSelector": ("metadata.name=a", "spec.nodeName=x", "nope=1", "metadata.name", "\\", "a=b,c"),
     "limit": ("1", "0", "-1", "x", "99999999999999999999", "1.5"),
     "continue": ("abc", "", "eyJ2IjoxfQ", "AAAA", "ä"),
-    "resourceVersion": ("0", "1", "5", "99999999", "x", "-1", "1" * 40),
+    "resourceVersion": ("0", "1", "5", "99999999", "x", "-1", "1" * 40, "9" * 5000),
     "resourceVersionMatch": ("Exact", "NotOlderThan", "Sometimes"),
     "dryRun": ("All", "None", "", "all"),
     "fieldManager": ("me", "", "x" * 200, "ä\n"),
@@ -156,9 +157,9 @@ BODIES: dict[Kind, dict[str, Any]] = {
     kinds.LIMIT_RANGE: {"spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}},
     kinds.EVENT: {"involvedObject": {"kind": "Pod", "name": "a", "namespace": "default"}, "reason": "X"},
     kinds.LEASE: {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}},
-    kinds.VC_JOB: {"spec": {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": _template()}]}},
-    kinds.VC_QUEUE: {"spec": {"weight": 1, "capability": {"cpu": "10"}}},
-    kinds.VC_POD_GROUP: {"spec": {"minMember": 2, "queue": "default"}},
+    VC_JOB: {"spec": {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": _template()}]}},
+    VC_QUEUE: {"spec": {"weight": 1, "capability": {"cpu": "10"}}},
+    VC_POD_GROUP: {"spec": {"minMember": 2, "queue": "default"}},
     kinds.CUSTOM_RESOURCE_DEFINITION: {"spec": _DEFINITION},
     THING: {"spec": {"n": 1, "s": "abc", "l": ["x"], "m": {"k": "v"}, "any": {"deep": [1, {"a": None}]}, "is": "80%"}},
 }  # fmt: skip
@@ -190,7 +191,7 @@ class Fuzz:
         rng = self.rng
         if rng.random() < 0.04:
             return self._nowhere()
-        kind = rng.choice(tuple(BODIES)) if rng.random() < 0.9 else rng.choice(BUILT_IN)
+        kind = self.kind()
         method = rng.choice(METHODS)
         name = rng.choice(NAMES[:2]) if rng.random() < 0.9 else rng.choice(NAMES)
         namespace = "default" if rng.random() < 0.9 else rng.choice(NAMESPACES)
@@ -201,6 +202,10 @@ class Fuzz:
         path = kind.path(namespace, "" if whole else name, "" if whole else subresource)
         headers = {"Accept": rng.choice(ACCEPTS), "Content-Type": self._content_type(method)}
         return Request(method, path, self._params(), headers, self._body(method, kind, name, namespace))
+
+    def kind(self) -> Kind:
+        rng = self.rng
+        return rng.choice(tuple(BODIES)) if rng.random() < 0.9 else rng.choice(served_kinds())
 
     def _nowhere(self) -> Request:
         rng = self.rng

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.kube.fuzz.pods import APPS, IMAGES, NAMESPACES, TIERS, ZONES, Pods
-from tests.kube.fuzz.storage import storage
+from tests.support.fuzz.pods import APPS, IMAGES, NAMESPACES, TIERS, ZONES, Pods
+from tests.support.fuzz.storage import storage
 
 Doc = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.kubectl_suite import Kubectl, KubectlSuite, columns, pod
+from tests.support.processes.kubectl_suite import Kubectl, KubectlSuite, columns, pod
 
 CRON_TAB: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",

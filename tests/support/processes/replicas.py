@@ -23,8 +23,8 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import POD
-from tests.e2e.scheduler_process import PATIENCE, SchedulerProcess
-from tests.e2e.up import Up
+from tests.support.processes.scheduler_process import PATIENCE, SchedulerProcess
+from tests.support.processes.up import Up
 
 OPTIMISTIC, PREFERRED, SHARDS = "optimistic", "preferred", "shards"
 CPUS = 8

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.kube.config.gates import DEFAULT_GATES, OWN_GATES
-from tests.kube.control_plane import free_port
+from tests.support.real.control_plane import free_port
 
 PATIENCE = 180.0
 GANG_GATES = ",".join(f"{name}=true" for name in sorted(OWN_GATES - DEFAULT_GATES))

@@ -18,7 +18,7 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, Registry
 from fairlead.errors import ApiError, Forbidden, NotFound
-from tests.kube.control_plane import ControlPlane, real_binary
+from tests.support.real.control_plane import ControlPlane, real_binary
 
 PATIENCE = 200.0
 EVERYBODY = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")

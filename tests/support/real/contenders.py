@@ -17,7 +17,7 @@ from fairlead.client.client import KubeApi
 from fairlead.client.port import Query, WatchEvent
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import NAMESPACE, NODE, POD
-from tests.kube.control_plane import real_binary
+from tests.support.real.control_plane import real_binary
 
 KUBE, FAIRLEAD = "kube-scheduler", "fairlead"
 PATIENCE = 180.0

@@ -39,15 +39,19 @@ def real_binary(name: str) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on. It lies below those that Linux gives to outgoing connections, one of which could
-    otherwise take it before the process that it is for listens there."""
+    """A port that nobody listens on and that no other test of this machine is given while this process runs. It lies
+    below those that Linux gives to outgoing connections, one of which could otherwise take it before the process that
+    it is for listens there."""
     while True:
         port = 10_000 + secrets.randbelow(22_000)
-        with socket.socket() as probe:
+        with socket.socket(socket.AF_UNIX) as claim, socket.socket() as probe:
             try:
+                # A name without a file, which the kernel gives once: another worker takes another port.
+                claim.bind(f"\0fairlead-tests/port/{port}")
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            claim.detach()  # it stays open until the process ends
             return port
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Doc = dict[str, Any]
-RECORDED = Path(__file__).parents[1] / "unit/api/data/recorded.json"
+RECORDED = Path(__file__).parents[2] / "unit/cluster/data/recorded.json"
 _CONTAINER = {"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "0.5", "memory": "1024Mi"}}}
 _TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [_CONTAINER]}}
 _MOUNTING = {

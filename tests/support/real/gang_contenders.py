@@ -16,8 +16,8 @@ from fairlead.kube.config.gates import parse_feature_gates
 from fairlead.kube.config.kube import default_kube_config
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
-from tests.e2e.scheduler_process import GANG_GATES
-from tests.kube.control_plane import ControlPlane
+from tests.support.processes.scheduler_process import GANG_GATES
+from tests.support.real.control_plane import ControlPlane
 
 NEXT_GATES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
 LONGEST_BACKOFF = 1

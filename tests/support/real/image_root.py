@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dockerfile_parse import DockerfileParser
 
-HOUSE = Path(__file__).resolve().parents[2]
+HOUSE = Path(__file__).resolve().parents[3]
 LIBRARIES = sysconfig.get_path("purelib")
 BASE = ("/usr", sys.base_prefix, LIBRARIES)
 LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}

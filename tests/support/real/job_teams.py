@@ -19,16 +19,17 @@ from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.port import Query
 from fairlead.cluster.kubelets.kubelet import Kubelet
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.kinds import NODE, POD, VC_COMMAND, VC_JOB, VC_POD_GROUP, VC_QUEUE
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import NotFound
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import node
 from fairlead.volcano.config.presets import PRESETS
-from tests.kube.contenders import create, make_namespace
-from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
-from tests.kube.volcano_runner import served
+from fairlead.volcano.kinds import VC_COMMAND, VC_JOB, VC_POD_GROUP, VC_QUEUE
 from tests.support.job_cases import GONE, Case, Doc
+from tests.support.real.contenders import create, make_namespace
+from tests.support.real.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.support.real.volcano_runner import served
 
 CONTROLLERS, SCHEDULER, KUBELET = "controllers", "scheduler", "kubelet"
 USERS = (CONTROLLERS, SCHEDULER, KUBELET)

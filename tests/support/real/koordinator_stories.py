@@ -16,14 +16,19 @@ from fairlead.client.port import Query
 from fairlead.core.model import kinds as k
 from fairlead.core.model.kinds import Kind
 from fairlead.koordinator.agents.node_topologies import node_topology
-from tests.kube.audited import Lab
-from tests.kube.contenders import node_document, pod_document
+from fairlead.koordinator.kinds import (
+    KOORD_DEVICE,
+    KOORD_ELASTIC_QUOTA,
+    KOORD_NODE_TOPOLOGY,
+    KOORD_POD_GROUP,
+    KOORD_RESERVATION,
+)
 from tests.support.koordinator import GANG, GPU, QUOTA, SCHEDULING, elastic_quota, gpu_devices, koord_group
 from tests.support.koordinator import koord_reservation as reservation
+from tests.support.real.audited import Lab
+from tests.support.real.contenders import node_document, pod_document
 
 NAME = "koord-scheduler"
-SETTLED = 4.0
-"""Seconds in which nothing changes, after which nothing is expected to: more than the longest backoff and delay."""
 PATIENCE = 60.0
 HALF = {"koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory-ratio": "50"}
 WHOLE = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"}
@@ -34,8 +39,11 @@ Story = Callable[["Cluster"], Awaitable[list[Seen]]]
 class Cluster:
     """A user's hands and eyes."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, *, quiet: float) -> None:
         self.lab = lab
+        self.quiet = quiet
+        """Seconds in which nothing changes, after which nothing is expected to: more than the longest backoff and
+        delay."""
 
     async def furnish(self) -> None:
         for name in ("n0", "n1"):
@@ -44,10 +52,10 @@ class Cluster:
                 cards = {GPU: "200", "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}
                 node["status"]["allocatable"] = node["status"]["capacity"] = {**node["status"]["capacity"], **cards}
             await self.lab.make(k.NODE, node)
-        await self.lab.make(k.KOORD_DEVICE, for_server(gpu_devices("n1", count=2)))
+        await self.lab.make(KOORD_DEVICE, for_server(gpu_devices("n1", count=2)))
         topology = node_topology(node_document("n0", cpu="8"))
         assert topology is not None
-        await self.lab.make(k.KOORD_NODE_TOPOLOGY, topology)
+        await self.lab.make(KOORD_NODE_TOPOLOGY, topology)
         for name, value in (("high", 1000), ("low", 10)):
             await self.lab.make(k.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
 
@@ -72,7 +80,7 @@ class Cluster:
     async def settled(self) -> Seen:
         """What shows once nothing changes any more."""
         last, since, ends = await self._look(), 0.0, PATIENCE
-        while since < SETTLED and ends > 0:
+        while since < self.quiet and ends > 0:
             await asyncio.sleep(0.5)
             ends -= 0.5
             now = await self._look()
@@ -89,14 +97,14 @@ class Cluster:
 
     async def _look(self) -> Seen:
         pods = (await self.lab.api.list(k.POD, Query(namespace="default"))).items
-        reservations = (await self.lab.api.list(k.KOORD_RESERVATION)).items
+        reservations = (await self.lab.api.list(KOORD_RESERVATION)).items
         return {
             **{one["metadata"]["name"]: _of_pod(one) for one in pods},
             **{f"reservation {one['metadata']['name']}": _of_reservation(one) for one in reservations},
         }
 
 
-MADE: tuple[Kind, ...] = (k.POD, k.KOORD_POD_GROUP, k.KOORD_RESERVATION, k.KOORD_ELASTIC_QUOTA)
+MADE: tuple[Kind, ...] = (k.POD, KOORD_POD_GROUP, KOORD_RESERVATION, KOORD_ELASTIC_QUOTA)
 
 
 def for_server(document: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +217,7 @@ async def a_gang_waits_for_room(cluster: Cluster) -> list[Seen]:
     await cluster.make(*(pod(f"g{at}", cpu="2", gang="g") for at in range(3)))
     first = await cluster.settled()
     await cluster.lab.delete(k.POD, "there")
-    await asyncio.sleep(SETTLED)
+    await asyncio.sleep(cluster.quiet)
     then = await cluster.settled()
     return [{name: bool(where) and isinstance(where, tuple) for name, where in one.items()} for one in (first, then)]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.kube.control_plane import real_binary
+from tests.support.real.control_plane import real_binary
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.up import Up
-from tests.kube.control_plane import real_binary
+from tests.support.processes.up import Up
+from tests.support.real.control_plane import real_binary
 
 Doc = dict[str, Any]
 JSON_ONLY = "--kube-api-content-type=application/json"

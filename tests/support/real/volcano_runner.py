@@ -25,12 +25,13 @@ from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.port import Query
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
+from fairlead.core.model.kinds import NODE, POD, PRIORITY_CLASS, Kind
 from fairlead.errors import FairleadError, NotFound
-from tests.kube.contenders import clear, create, make_namespace, node_document, pod_document
-from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
-from tests.kube.volcano_chance import priority_classes
-from tests.kube.volcano_stories import GROUP, Doc, Story, StoryQueue
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
+from tests.support.real.contenders import clear, create, make_namespace, node_document, pod_document
+from tests.support.real.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.support.real.volcano_chance import priority_classes
+from tests.support.real.volcano_stories import GROUP, Doc, Story, StoryQueue
 
 VOLCANO, FAIRLEAD = "volcano", "fairlead"
 PERIOD = "100ms"

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fairlead.core.model.kinds import NODE, POD, VC_POD_GROUP, VC_QUEUE, Kind
-from tests.kube.contenders import node_document, pod_document
-from tests.kube.volcano_settings import SETTINGS, Setting
+from fairlead.core.model.kinds import NODE, POD, Kind
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
+from tests.support.real.contenders import node_document, pod_document
+from tests.support.real.volcano_settings import SETTINGS, Setting
 
 GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"

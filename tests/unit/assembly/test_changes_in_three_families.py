@@ -11,18 +11,11 @@ from click.testing import CliRunner
 
 from fairlead.cli.main import cli
 from fairlead.testing import Harness, node, pod, podgroup, queue
-from fairlead.testing.asking import answer_of
+from tests.support import short_gangs as short
 from tests.support.koordinator import elastic_quota
-from tests.unit.engine.explain import test_three_manners_lacks as short
+from tests.support.suggested_changes import changes
 
 Doc = dict[str, Any]
-
-
-def changes(cluster: Harness, *objects: Any) -> dict[str, Doc]:
-    documents = [one if isinstance(one, dict) else one.doc() for one in objects]
-    answer = answer_of(cluster, {"kind": "SimulateQuestion", "changes": True}, documents)
-    assert answer["verdict"] == "Waits"
-    return {one["kind"]: one for one in answer.get("changes", ())}
 
 
 def test_a_queue_above_is_raised_because_another_below_it_has_the_rest(tmp_path: Path) -> None:

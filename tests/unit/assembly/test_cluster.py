@@ -1,13 +1,13 @@
-"""The three worlds: the same scheduler, told apart by nobody."""
+"""A ClusterAssembly over a Store, live and on virtual time: the same controllers, told apart by nobody."""
 
 from __future__ import annotations
 
 import asyncio
 from random import Random
 
-from fairlead.assembly.schedulers import default_scheduler
-from fairlead.cli.demo import DemoTally
-from fairlead.cli.run import simulation, standalone
+from fairlead.assembly.cluster import ClusterAssembly
+from fairlead.assembly.schedulers import SchedulerAssembly, default_scheduler
+from fairlead.cli.demo.crowd import DemoTally
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model.flow import Reply, Verb, Write
 from fairlead.core.model.kinds import DEPLOYMENT, NODE, POD
@@ -41,12 +41,12 @@ def _placed(store: Store, phase: str) -> int:
     return sum(bool(doc["spec"].get("nodeName")) and doc["status"]["phase"] == phase for doc in store.list(POD))
 
 
-async def test_standalone_makes_pods_of_a_deployment_and_runs_them() -> None:
-    clock = Clock()
-    store = Store(clock=clock.now, rng=Random(1))
+async def test_a_live_cluster_makes_pods_of_a_deployment_and_runs_them() -> None:
+    clock, assembly = Clock(), ClusterAssembly(SchedulerAssembly())
+    store = assembly.store(clock.now)
     create(store, NODE, node("n").doc())
     create(store, DEPLOYMENT, deployment("web").replicas(3).doc())
-    await run_until(standalone(store, [default_scheduler()], clock=clock), store, "Running", 3)
+    await run_until(assembly.over(store).live(clock=clock), store, "Running", 3)
 
 
 async def test_a_scheduler_alone_only_places_and_leaves_running_to_kubelets() -> None:
@@ -57,12 +57,12 @@ async def test_a_scheduler_alone_only_places_and_leaves_running_to_kubelets() ->
     await run_until(LiveRuntime(Remote(StoreApi(store)), [default_scheduler()], clock=clock), store, "Pending", 1)
 
 
-def test_simulation_does_the_same_without_waiting() -> None:
-    clock = VirtualClock(1_767_225_600.0)
-    store = Store(clock=clock, rng=Random(1))
+def test_a_virtual_cluster_does_the_same_without_waiting() -> None:
+    clock, assembly = VirtualClock(1_767_225_600.0), ClusterAssembly(SchedulerAssembly(), seed=1)
+    store = assembly.store(clock)
     create(store, NODE, node("n").doc())
     create(store, DEPLOYMENT, deployment("web").replicas(3).doc())
-    simulation(store, [default_scheduler()], clock=clock).run(until=clock.now + 5)
+    assembly.over(store).virtual(clock).run(until=clock.now + 5)
     assert _placed(store, "Running") == 3
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.assembly.housekeeping import ALL_CONTROLLERS, choose_controllers, housekeepers
+from fairlead.assembly.loading import presets
+from fairlead.assembly.schedulers import SchedulerAssembly
+from fairlead.cluster.controllers.controller_group import ControllerGroup
+from fairlead.cluster.housekeeping import ALL_CONTROLLERS, choose_controllers, housekeepers, needed_beside
+from fairlead.core.family import families
 from fairlead.errors import ConfigError
 from tests.support.controllers import Documents
 
@@ -35,3 +39,20 @@ def test_nothing_goes_with_none() -> None:
 
 def test_no_names_no_controller() -> None:
     assert housekeepers(Documents(), names=()) == []
+
+
+def test_controllers_of_families_come_after_the_built_in_ones_in_the_order_of_their_records() -> None:
+    of_families = [name for family in families() for name, one in family.controllers.items() if not one.with_plugins]
+    assert list(ALL_CONTROLLERS[-len(of_families) :]) == of_families
+
+
+def test_what_plugins_need_runs_beside_a_scheduler_that_has_them_and_cannot_be_chosen() -> None:
+    plain = SchedulerAssembly().scheduler()
+    koordinator = SchedulerAssembly(SchedulerAssembly().load(presets()["koordinator"], file="koordinator")).scheduler()
+    beside = needed_beside([plain, koordinator])
+    assert needed_beside([plain]) == ()
+    assert {"koordinator-node-agents", "koordinator-descheduler"} < set(beside)
+    assert set(beside).isdisjoint(ALL_CONTROLLERS)
+    (manager,) = housekeepers(Documents(), names=(), beside=beside)
+    assert isinstance(manager, ControllerGroup)
+    assert [type(member).__name__ for member in manager.members][-1] == "Descheduler"

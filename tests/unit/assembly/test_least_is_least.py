@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fairlead.testing import Harness, node, pod
-from tests.scenario.test_resource_claims import device_class, devices, gpus, template
+from tests.support.claims import device_class, devices, gpus, template
 from tests.support.koordinator import elastic_quota
-from tests.unit.engine.what_if.test_changes_in_three_manners import changes
+from tests.support.suggested_changes import changes
 
 SEEDS = range(int(os.environ.get("FAIRLEAD_QUESTION_CLUSTERS", "1")))
 QUOTA = {"quota.scheduling.koordinator.sh/name": "team"}

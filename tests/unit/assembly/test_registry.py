@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fairlead.assembly.loading import load_config
-from fairlead.assembly.registry import BUILT_IN, GPU_SHARE, GROUP, METHOD_OF_POINT, PluginRegistry
+from fairlead.assembly.registry import BUILT_IN, GROUP, METHOD_OF_POINT, PluginRegistry
 from fairlead.config.problems import ConfigErrors
+from fairlead.core.family import families
 from fairlead.core.framework.plugin import Plugin
 from fairlead.errors import ConfigError
-from fairlead.koordinator.config.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
 from fairlead.kube.config.plugin_sets import IN_TREE
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -66,13 +66,20 @@ def registry() -> PluginRegistry:
     return PluginRegistry(installed={"Picky": EntryPoint("Picky", "users_plugins:Picky", GROUP)})
 
 
-def test_every_plugin_of_the_original_has_a_place_in_the_table() -> None:
-    assert list(BUILT_IN) == [*IN_TREE, *GPU_SHARE, *KOORDINATOR_FACTORIES]
-    assert KOORDINATOR_FACTORIES.keys() == KOORDINATOR_POINTS.keys()
+def test_the_plugins_of_all_families_are_built_in() -> None:
+    assert list(BUILT_IN) == [name for family in families() for name in family.plugins]
+    assert list(BUILT_IN)[: len(IN_TREE)] == list(IN_TREE)
+    assert {"Reservation", "ElasticQuota", "FGDScore"} <= BUILT_IN.keys()
+
+
+def test_no_two_families_name_a_plugin_alike() -> None:
+    assert len(BUILT_IN) == sum(len(family.plugins) for family in families())
 
 
 def test_a_built_in_plugin_says_its_points_without_being_imported() -> None:
-    unimportable = PluginRegistry(built_in=dict.fromkeys(BUILT_IN, "no.such.module:X"), installed={})
+    unimportable = PluginRegistry(
+        built_in={name: entry._replace(factory="no.such.module:X") for name, entry in BUILT_IN.items()}, installed={}
+    )
     assert unimportable.capabilities["NodeResourcesFit"] == IN_TREE["NodeResourcesFit"]
 
 

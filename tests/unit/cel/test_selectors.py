@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.core.model.devices import Device, SelectorFailed, SelectorInvalid, compile_slice
+from fairlead.core.model.devices import Device, SelectorFailed, SelectorInvalid, SelectorSteps, compile_slice
 
 DRIVER = "gpu.example.com"
 
@@ -64,7 +64,7 @@ def attribute(name: str) -> str:
     ],
 )
 def test_an_expression_that_holds(expression: str) -> None:
-    assert compile_selector(expression)(device()) is True
+    assert compile_selector(expression)(device(), SelectorSteps(10**6)) is True
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_expression_that_holds(expression: str) -> None:
 )  # fmt: skip
 def test_an_error_is_told_in_the_words_of_the_original(expression: str, text: str) -> None:
     with pytest.raises(SelectorFailed) as failed:
-        compile_selector(expression)(device())
+        compile_selector(expression)(device(), SelectorSteps(10**6))
     assert str(failed.value) == text
 
 
@@ -116,6 +116,8 @@ def test_what_cannot_be_compiled_is_refused(expression: str, text: str) -> None:
 
 def test_versions_compare_without_build_metadata() -> None:
     newer = device(attributes={"driverVersion": {"version": "2.0.0-rc.1"}})
-    assert compile_selector(f'{attribute("driverVersion")}.isLessThan(semver("2.0.0"))')(newer)
-    assert compile_selector(f'{attribute("driverVersion")}.isGreaterThan(semver("2.0.0-rc.0"))')(newer)
-    assert compile_selector(f'{attribute("driverVersion")} == semver("2.0.0-rc.1+other")')(newer)
+    assert compile_selector(f'{attribute("driverVersion")}.isLessThan(semver("2.0.0"))')(newer, SelectorSteps(10**6))
+    assert compile_selector(f'{attribute("driverVersion")}.isGreaterThan(semver("2.0.0-rc.0"))')(
+        newer, SelectorSteps(10**6)
+    )
+    assert compile_selector(f'{attribute("driverVersion")} == semver("2.0.0-rc.1+other")')(newer, SelectorSteps(10**6))

@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fairlead import __version__
-from fairlead.cli.main import COMMANDS, LazyGroup, cli, program_name
-from fairlead.cli.terminal import KeyValues
+from fairlead.cli.main import COMMANDS, LazyGroup, cli, program_name, with_commands_of
+from fairlead.console.terminal import KeyValues
+from fairlead.core.family import CommandEntry, Family
 from fairlead.errors import FairleadError
 
 
@@ -27,6 +28,25 @@ def test_help_names_every_command_without_importing_any() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     for name in COMMANDS:
         assert f"\n  {name} " in done.stdout
+
+
+def test_commands_of_families_stand_where_their_records_say() -> None:
+    families = [
+        Family("a", commands={"one": CommandEntry("a:one", "", after="up"), "two": CommandEntry("a:two", "")}),
+        Family("b", commands={"three": CommandEntry("b:three", "", before="lab")}),
+        Family("c", commands={"four": CommandEntry("c:four", "", after="up")}),
+    ]
+    own = {"up": CommandEntry("up:up", ""), "lab": CommandEntry("lab:lab", "")}
+    assert list(with_commands_of(families, own)) == ["up", "one", "four", "three", "lab", "two"]
+
+
+def test_a_family_cannot_take_the_name_of_a_command_that_exists() -> None:
+    families = [
+        Family("a", commands={"mine": CommandEntry("a:mine", ""), "up": CommandEntry("a:up", "")}),
+        Family("b", commands={"mine": CommandEntry("b:mine", "")}),
+    ]
+    found = with_commands_of(families, {"up": CommandEntry("up:up", "")})
+    assert {name: entry.target for name, entry in found.items()} == {"up": "up:up", "mine": "a:mine"}
 
 
 def test_a_command_looks_for_cycles_rarely() -> None:

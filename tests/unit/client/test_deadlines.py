@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairlead.client.deadlines import Deadlines
-from tests.faults.virtual_loop import now, run_virtually
+from tests.support.virtual_loop import now, run_virtually
 
 
 def test_each_request_is_ended_after_its_own_time() -> None:

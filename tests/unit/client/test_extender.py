@@ -244,6 +244,17 @@ def test_a_failed_bind_of_an_ignorable_extender_is_left_to_the_next(extender: Ex
     assert list(cluster.harness.bindings()) == ["p"]
 
 
+def test_a_bind_takes_the_same_virtual_time_however_slow_the_extender_is(extender: ExtenderServer) -> None:
+    extender.answers["bind"] = lambda body: {"Error": "no, thanks"}
+    for delay in (0.0, 0.2):
+        extender.delay = delay
+        cluster = Extended(ExtenderSpec(extender.url, bind_verb="bind"))
+        began = cluster.harness.now
+        cluster.harness.apply(pod("p").asks(cpu="1"))
+        cluster.harness.until(lambda: bool(cluster.message), limit=60)  # noqa: B023
+        assert cluster.harness.now == began + 0.01
+
+
 class Preempting(Extended):
     """One node full of low pods, and a high one that needs the room."""
 

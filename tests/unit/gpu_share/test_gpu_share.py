@@ -12,6 +12,7 @@ import pytest
 from fairlead.core.engine.cycle.attempt import Committed, attempt
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.plugin import Hint
 from fairlead.core.model import kinds
@@ -58,7 +59,9 @@ class GpuCluster:
         document = TracePod("p", cpu, 1, gpu).document(self.count)
         document["metadata"]["annotations"].update(annotations or {})
         pod = self.add(kinds.POD, document)
-        self.last_cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=FirstOfEquals())
+        self.last_cycle = Cycle(
+            pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=FirstOfEquals(), effects=Effects()
+        )
         return attempt(self.last_cycle, self.evaluator, Search())
 
     def node_of(self, gpu: GpuRequest, **more: Any) -> str:
@@ -212,7 +215,7 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
     plain = [plain_fragmentation(shares.free[row, :4].tolist(), int(cpu[row]), models[row % 2]) for row in range(60)]
     assert found == pytest.approx(plain)
     pod = world.add(kinds.POD, TracePod("p", 1000, 1, request_).document(1))
-    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random())
+    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random(), effects=Effects())
     scores = FgdScore(TYPICAL).score(cycle, Nodes(table)).tolist()
     for row in range(60):
         free = shares.free[row, :4].tolist()
@@ -240,7 +243,7 @@ def test_a_single_row_is_judged_as_in_columns(request_: GpuRequest) -> None:
         row = rng.randrange(40)
         shares.take(f"pod-{number % 50}", row, (rng.randrange(int(shares.gpus[row])),), rng.choice([70, 500, 930]))
     pod = world.add(kinds.POD, TracePod("p", 1000, 1, request_).document(1))
-    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random())
+    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random(), effects=Effects())
     plugin = GpuShare()
     refused = np.zeros(40, dtype=np.bool_)
     for reject in plugin.filter(cycle, Nodes(table)):
@@ -307,7 +310,7 @@ def test_pods_of_a_list_without_models_take_any(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("request_", [HALF, TWO, GpuRequest(1, 800, ("T4",)), GpuRequest(8, 1000, ANY)])
-def test_the_mask_of_fitting_nodes_is_what_the_filter_leaves(request_: GpuRequest) -> None:
+def test_the_filter_for_one_row_says_what_the_filter_says(request_: GpuRequest) -> None:
     world = GpuCluster(*(TraceNode(f"n{i}", 64000, 1 << 20, i, "T4" if i % 2 else "P100") for i in range(9)))
     for _ in range(9):
         world.place(HALF)
@@ -315,10 +318,8 @@ def test_the_mask_of_fitting_nodes_is_what_the_filter_leaves(request_: GpuReques
     nodes = Nodes(world.cluster.table, np.arange(9, dtype=np.int32))
     plugin = GpuShare()
     refused = np.logical_or.reduce([reject.rows for reject in plugin.filter(world.last_cycle, nodes)])
-    mask = plugin.passing(world.last_cycle, nodes)
-    assert mask is not None
-    assert mask.tolist() == (~refused).tolist()
-    assert 0 < int(mask.sum()) < 9 or request_.count == 8
+    assert refused.tolist() == [plugin.filter_row(world.last_cycle, row) is not None for row in range(9)]
+    assert 0 < int(refused.sum()) < 9 or request_.count == 8
 
 
 def test_pods_that_say_nothing_about_gpus_do_not_concern_the_filter() -> None:

@@ -11,6 +11,8 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import Kind
 from fairlead.errors import Invalid
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_MIGRATION_JOB, KOORD_RESERVATION
+from fairlead.koordinator.kinds import SERVED as KOORDINATOR
 from fairlead.testing.harness import Harness
 
 QUOTA_SPEC: Doc = {"min": {"cpu": 4}, "max": {"cpu": "8", "memory": "16Gi"}}
@@ -29,10 +31,10 @@ def thing(kind: Kind, name: str = "x", **fields: object) -> Doc:
 
 def reservation(**spec: object) -> Doc:
     owners = [{"labelSelector": {"matchLabels": {"app": "web"}}}]
-    return thing(kinds.KOORD_RESERVATION, spec={"owners": owners, "template": POD_TEMPLATE, **spec})
+    return thing(KOORD_RESERVATION, spec={"owners": owners, "template": POD_TEMPLATE, **spec})
 
 
-@pytest.mark.parametrize("kind", kinds.KOORDINATOR, ids=lambda kind: kind.plural)
+@pytest.mark.parametrize("kind", KOORDINATOR, ids=lambda kind: kind.plural)
 def test_every_kind_has_its_fields_and_columns(kind: Kind) -> None:
     struct = struct_of(kind)
     assert struct is not None
@@ -70,20 +72,20 @@ def test_where_there_is_a_status_subresource_the_status_has_its_own_door(cluster
     stored = cluster.apply({**reservation(), "status": {"phase": "Available"}})
     assert "status" not in stored
     body = {"status": {"nodeName": "n1", "allocatable": {"cpu": "2"}}}
-    write = Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", "x", body=body, subresource="status")
+    write = Write(Verb.PATCH, KOORD_RESERVATION, "", "x", body=body, subresource="status")
     assert cluster.perform(write)["status"] == {"phase": "Pending", "nodeName": "n1", "allocatable": {"cpu": "2"}}
-    quota = thing(kinds.KOORD_ELASTIC_QUOTA, spec=QUOTA_SPEC, status={"used": {"cpu": "1"}})
+    quota = thing(KOORD_ELASTIC_QUOTA, spec=QUOTA_SPEC, status={"used": {"cpu": "1"}})
     assert cluster.apply(quota)["status"] == {"used": {"cpu": "1"}}, "quotas have none"
 
 
 def test_columns_are_those_of_the_definitions(cluster: Harness) -> None:
     job = thing(
-        kinds.KOORD_MIGRATION_JOB,
+        KOORD_MIGRATION_JOB,
         metadata={"name": "m", "creationTimestamp": "1970-01-01T00:00:00Z"},
         spec={"podRef": {"namespace": "default", "name": "web-1"}, "ttl": "5m"},
         status={"phase": "Running", "status": "WaitingForScheduled", "nodeName": "n2"},
     )
-    table = render_table(kinds.KOORD_MIGRATION_JOB, [job], now=60.0, include_object="None", metadata={})
+    table = render_table(KOORD_MIGRATION_JOB, [job], now=60.0, include_object="None", metadata={})
     titles = [column["name"] for column in table["columnDefinitions"]]
     assert titles == ["Name", "Phase", "Status", "Age", "Node", "Reservation", "PodNamespace", "Pod", "NewPod", "TTL"]
     assert table["rows"][0]["cells"] == [

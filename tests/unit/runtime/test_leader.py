@@ -51,6 +51,8 @@ class Flaky:
 
     def __init__(self, store: Store) -> None:
         self._api, self.down = StoreApi(store), False
+        self.mute = False
+        """Whether writes happen and their answers never come."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Doc:
         self._check()
@@ -58,7 +60,10 @@ class Flaky:
 
     async def perform(self, write: Write) -> Doc:
         self._check()
-        return await self._api.perform(write)
+        answer = await self._api.perform(write)
+        if self.mute:
+            await asyncio.get_running_loop().create_future()
+        return answer
 
     def _check(self) -> None:
         if self.down:
@@ -133,6 +138,19 @@ async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_takes_over()
     assert hall.working == ["b"]
     assert hall.lease()["leaseTransitions"] == 1
     await hall.close()
+
+
+async def test_a_lease_is_given_back_though_the_answer_to_a_renewal_is_missing() -> None:
+    hall = Hall()
+    hall.enter("a")
+    await hall.time.advance(1)
+    hall.apis["a"].mute = True
+    await hall.time.advance(2.5)  # a renewal is under way
+    hall.apis["a"].mute = False
+    hall.ends["a"].set()
+    await hall.time.advance(0)
+    await hall.tasks["a"]
+    assert not hall.store.read(LEASE, "kube-system", "fairlead")["spec"]["holderIdentity"]
 
 
 async def test_a_leader_cut_off_stops_working_before_another_may_begin() -> None:

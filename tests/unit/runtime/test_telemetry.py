@@ -165,7 +165,7 @@ def test_a_scheduler_at_work_fills_the_books() -> None:
     from fairlead.assembly.presets import first_profile
 
     scheduler = Scheduler([first_profile()])
-    scheduler.meter = Meter(iter(range(1_000_000)).__next__, every=1)  # type: ignore[arg-type]
+    scheduler.measure(Meter(iter(range(1_000_000)).__next__, every=1))  # type: ignore[arg-type]
     cluster = Harness(nodes=[node("a"), node("b")], schedulers=[lambda view: scheduler])
     cluster.apply(pod("p").asks(cpu="1"), pod("huge").asks(cpu="99"))
     cluster.run(1)

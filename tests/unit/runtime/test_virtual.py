@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from threading import Event, Thread
 
 import pytest
 
+from fairlead.client.threaded_work import ThreadedWork
 from fairlead.cluster.store.store import Store
 from fairlead.core.model.flow import Change, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, Kind
@@ -33,6 +35,33 @@ class Scribe:
 
     def wake_at(self) -> float | None:
         return min(self.wakes, default=None)
+
+
+class Asker:
+    """Has a thread do something that takes until `may_end` is set, and looks at it each minute until it is done."""
+
+    name = "asker"
+    watches: Sequence[Watch] = ()
+
+    def __init__(self) -> None:
+        self.outside = [ThreadedWork()]
+        self.begun, self.may_end, self.done = Event(), Event(), Event()
+        self.looks: list[tuple[float, bool]] = []
+
+    def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        if not self.looks:
+            self.outside[0].begin(self._work, name="work of a test")
+        self.looks.append((now, self.done.is_set()))
+        return []
+
+    def wake_at(self) -> float | None:
+        now, done = self.looks[-1]
+        return None if done else now + 60
+
+    def _work(self) -> None:
+        self.begun.set()
+        self.may_end.wait()
+        self.done.set()
 
 
 @pytest.fixture
@@ -127,6 +156,48 @@ def test_run_until_stops_at_the_first_instant_that_fits(store: Store, clock: Vir
     assert runtime.now == 120
     assert not runtime.run_until(lambda: False, limit=500)
     assert runtime.now == 620
+
+
+def test_time_stands_still_while_work_is_under_way_outside(store: Store, clock: VirtualClock) -> None:
+    asker = Asker()
+    runtime = VirtualRuntime(store, [asker], clock=clock)
+    running = Thread(target=lambda: runtime.run(until=1000), daemon=True)
+    running.start()
+    assert asker.begun.wait(60)
+    running.join(0.1)
+    assert (running.is_alive(), runtime.now, asker.looks) == (True, 100.0, [(100.0, False)])
+    asker.may_end.set()
+    running.join(60)
+    assert (running.is_alive(), runtime.now, asker.looks) == (False, 1000.0, [(100.0, False), (160.0, True)])
+
+
+def test_a_predicate_may_look_at_what_work_outside_left(store: Store, clock: VirtualClock) -> None:
+    asker = Asker()
+    asker.may_end.set()
+    runtime = VirtualRuntime(store, [], clock=clock)
+    runtime.add(asker)
+    assert runtime.run_until(asker.done.is_set)
+    assert runtime.now <= 160
+
+
+def test_nobody_waits_for_a_controller_that_was_removed(store: Store, clock: VirtualClock) -> None:
+    asker = Asker()
+    runtime = VirtualRuntime(store, [asker], clock=clock)
+    runtime.settle()
+    runtime.remove(asker)
+    runtime.run(until=1000)
+    assert runtime.now == 1000
+    asker.may_end.set()
+
+
+def test_time_that_keeps_pace_with_the_machine_waits_for_nothing_outside(store: Store, clock: VirtualClock) -> None:
+    asker = Asker()
+    runtime = VirtualRuntime(store, [asker], clock=clock)
+    runtime.keep_pace(until=250)
+    assert asker.looks == [(100.0, False), (160.0, False), (220.0, False)]
+    asker.may_end.set()
+    runtime.run(until=1000)
+    assert asker.looks[3:] == [(280.0, True)]
 
 
 def test_controllers_that_never_rest_are_named(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError, BadRequest
 from fairlead.testing.builders import Builder, namespace, pod, podgroup, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.kinds import VC_QUEUE
 
 BUDGET = "volcano.sh/jdb-min-available"
 
@@ -129,7 +129,7 @@ def test_trees_have_five_levels_and_no_circles(cluster: Harness) -> None:
 def test_a_queue_that_holds_pods_becomes_no_parent(cluster: Harness) -> None:
     cluster.apply(queue("busy"))
     status = {"status": {"allocated": {"pods": "3"}}}
-    cluster.perform(Write(Verb.PATCH, kinds.VC_QUEUE, "", "busy", status, subresource="status"))
+    cluster.perform(Write(Verb.PATCH, VC_QUEUE, "", "busy", status, subresource="status"))
     found = refusal(cluster, below("q", "busy"))
     assert found == "queue busy cannot be the parent queue of queue q because it has allocated Pods: 3"
 
@@ -177,8 +177,8 @@ def test_the_roots_resources_stay(cluster: Harness) -> None:
 def test_an_old_queue_may_change_what_breaks_no_rule(cluster: Harness) -> None:
     """What was let in before, or came from a snapshot, is not looked at again unless it is touched."""
     cluster.apply(queue("q"))
-    stored = cluster.get(kinds.VC_QUEUE, "q") or {}
-    cluster.store.restore(kinds.VC_QUEUE, {**stored, "spec": {**stored["spec"], "parent": "gone"}})
+    stored = cluster.get(VC_QUEUE, "q") or {}
+    cluster.store.restore(VC_QUEUE, {**stored, "spec": {**stored["spec"], "parent": "gone"}})
     cluster.apply(queue("q").weighing(7))
 
 
@@ -194,10 +194,10 @@ def test_root_default_and_parents_are_not_deleted(cluster: Harness) -> None:
     }
     for name, text in expected.items():
         with pytest.raises(BadRequest) as refused:
-            cluster.delete(kinds.VC_QUEUE, name)
+            cluster.delete(VC_QUEUE, name)
         assert _why(refused.value) == text
     for name in ("a", "b", "top"):
-        cluster.delete(kinds.VC_QUEUE, name)
+        cluster.delete(VC_QUEUE, name)
 
 
 # ---- pods ----

@@ -11,27 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
-from fairlead.cli.cluster_access import ask_cluster, cluster_options
-from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
+from fairlead.console.cluster_access import ask_cluster, cluster_options
+from fairlead.console.explanations import ask, connections, server_options
+from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.client.client import KubeApi
-    from fairlead.client.credentials import Connection
 
-OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
-_FIND_ONE = "name a cluster with --kubeconfig or a scheduler with --server, or start a cluster with `fairlead up`"
 PLACED = ("Scheduled", "Binding", "Completed")
-KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 _SHORT = {
     "po": "pod",
     "deploy": "deployment",
@@ -41,10 +37,6 @@ _SHORT = {
     "pg": "podgroup",
 }
 """kubectl's short names."""
-
-
-class UnknownToScheduler(FairleadError):
-    """A scheduler answers, and does not know what it was asked about."""
 
 
 class _KindAndName(click.Group):
@@ -84,9 +76,7 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
         click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text",
                      show_default=True),
         cluster_options,
-        click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
-        click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="The token for --server."),
+        server_options,
     )):  # fmt: skip
         command = option(command)
     return command
@@ -117,14 +107,14 @@ def pod_command(
     \b
     Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    connections, own_namespace = _connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(ask(connections, namespace or own_namespace, name))
+    asked, own_namespace = connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(ask(asked, namespace or own_namespace, name))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_pod
 
         whom = (kubeconfig, context, server, token_file)
         document["changes"] = changes_for_pod(whom, namespace or own_namespace, name)
-    _answer(document, output, lambda console: _show_pod(console, document, limit))
+    _answer(document, output, lambda console: show_pod(console, document, limit))
 
 
 @explain_group.command("podgroup")
@@ -146,15 +136,15 @@ def podgroup_command(
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    connections, own_namespace = _connections(kubeconfig, context, server, token_file)
+    asked, own_namespace = connections(kubeconfig, context, server, token_file)
     where = namespace or own_namespace
-    document = asyncio.run(ask(connections, where, name, plural="podgroups", called=called))
+    document = asyncio.run(ask(asked, where, name, plural="podgroups", called=called))
     _add_quota_lacks(document, where, name, (kubeconfig, context))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_group
 
         document["changes"] = changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
-    _answer(document, output, lambda console: _show_group(console, document))
+    _answer(document, output, lambda console: show_group(console, document))
 
 
 def _add_quota_lacks(
@@ -264,7 +254,8 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
 
 
-def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
+def show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
+    """Print the Explanation of a pod, `limit` nodes per reason."""
     from fairlead.cli.explain.pod_text import show
     from fairlead.cli.what_if.text import show_changes
 
@@ -272,67 +263,13 @@ def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
     show_changes(console, document)
 
 
-def _show_group(console: Console, document: dict[str, Any]) -> None:
-    from fairlead.cli.explain.gang_text import show
+def show_group(console: Console, document: dict[str, Any]) -> None:
+    """Print the Explanation of a group, and the changes that would help if the document has them."""
     from fairlead.cli.what_if.text import show_changes
+    from fairlead.console.gang_text import show
     from fairlead.volcano.explain.text import show_checks
 
     show(console, document)
     if "checks" in document:
         show_checks(console, document)
     show_changes(console, document)
-
-
-def _connections(
-    kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
-) -> tuple[list[Connection], str]:
-    """Whom to ask, in order, and the namespace that is meant when none is named."""
-    from fairlead.client.credentials import Connection, connect
-
-    if server is not None:
-        if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
-            raise click.BadParameter(f"{server!r} is not a URL; for example {OPS_PORT}", param_hint="'--server'")
-        try:
-            token = token_file.read_text().strip() if token_file is not None else ""
-        except OSError as error:
-            raise FairleadError(f"{token_file}: {error.strerror}") from error
-        return [Connection.to(server, token=token, insecure=True)], "default"
-    neighbour = Connection.to(OPS_PORT)
-    try:
-        cluster = connect(None if kubeconfig is None else str(kubeconfig), context)
-    except ConfigError:
-        if kubeconfig is not None:
-            raise
-        return [neighbour], "default"
-    return [cluster, neighbour], cluster.namespace
-
-
-async def ask(
-    connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods", called: str = ""
-) -> dict[str, Any]:
-    """The Explanation, from the first who has one. `called` is what the user calls such a thing."""
-    from fairlead.client.client import KubeApi
-    from fairlead.cluster.server.explaining import explanation_path
-
-    troubles: list[str] = []
-    unknown = False
-    for connection in connections:
-        api = KubeApi(connection, attempts=1)
-        try:
-            answer = json.loads(await api.raw(explanation_path(namespace, name, plural)))
-            if isinstance(answer, dict) and answer.get("kind") in KINDS:
-                return answer
-            troubles.append(f"{connection} is not a fairlead")
-        except NotFound as error:
-            unknown |= error.details.get("kind") == plural
-            troubles.append(f"{connection} has no explanations")
-        except (ApiError, json.JSONDecodeError) as error:
-            troubles.append(str(error))
-        finally:
-            await api.close()
-    if unknown:
-        where = f' in namespace "{namespace}"' if namespace else ""
-        raise UnknownToScheduler(f'the scheduler knows no {called or plural.removesuffix("s")} "{name}"{where}')
-    alone = [connection.server for connection in connections] == [OPS_PORT]
-    hint = f"; there is no kubeconfig either: {_FIND_ONE}" if alone else ""
-    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}{hint}")

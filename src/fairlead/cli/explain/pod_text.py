@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fairlead.cli.explain.device_text import device_lines
-from fairlead.cli.explain.gang_text import considered_table, lack_lines, shortage_lines
+from fairlead.console.gang_text import considered_table, lack_lines, shortage_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

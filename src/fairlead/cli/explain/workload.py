@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cli.explain.gang_text import lack_lines
 from fairlead.cli.explain.quota_lacks import quota_lacks
 from fairlead.client.port import Query
+from fairlead.console.gang_text import lack_lines
 from fairlead.core.model import kinds
 from fairlead.errors import FairleadError, NotFound
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fairlead.cli.roles.grants import Grant
 from fairlead.cli.roles.ways import EXTRAS, WAYS
+from fairlead.console.roles.grants import Grant
 from fairlead.core.model.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 
 if TYPE_CHECKING:

@@ -14,65 +14,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.cli.roles import grants
-from fairlead.cli.roles.grants import Grant, distinct, of_kinds, of_watches
+from fairlead.console.roles import grants
+from fairlead.console.roles.grants import Grant, distinct, of_kinds, of_task, of_watches
+from fairlead.console.roles.needs import Needs, Tasks, tasks_of_plugins
+from fairlead.volcano.family import VOLCANO_CONTROLLERS
 
 if TYPE_CHECKING:
-    from fairlead.core.model.flow import Controller, Watch
+    from fairlead.core.model.flow import Watch
 
 LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
 """Paths of the scheduler's own port, which asks the API server who may read them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """Rights on the whole cluster, rights in the namespace of the lease, and paths that may be read."""
-
-    cluster: tuple[Grant, ...]
-    lease: tuple[Grant, ...] = ()
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """What a process does on a cluster, as far as it takes rights."""
-
-    kube: bool = False
-    rounds: bool = False
-    shards: bool = False
-    koordinator: bool = False
-    """Whether a kube profile has a plugin of Koordinator's."""
-    controllers: Collection[str] = ()
-    moves: bool = False
-    """Whether it deschedules."""
-    elects: bool = False
-    asks_who: bool = False
-    """Whether its port asks the API server who calls."""
-    cards: bool = False
-    replaces: bool = False
-    keeps_evictions: bool = False
-
-    def needs(self, watches: Iterable[Watch]) -> Needs:
-        parts = [
-            (self.kube or self.rounds, grants.PLACING), (self.kube, grants.KUBE), (self.rounds, grants.VOLCANO),
-            (self.shards, grants.SHARDS), (self.asks_who, grants.PORT), (self.cards, grants.CARDS),
-            (self.replaces, grants.REPLACING), (self.koordinator, grants.KOORDINATOR), (self.moves, grants.MOVING),
-            (self.keeps_evictions, grants.EVICTIONS),
-        ]  # fmt: skip
-        written = [grant for wanted, rows in parts if wanted for grant in rows]
-        written += [grant for name in self.controllers for grant in grants.CONTROLLERS[name]]
-        return Needs(distinct([*of_watches(watches), *written]), grants.LEASE if self.elects else ())
-
-
-def reads_koordinator(scheduler: Controller) -> bool:
-    """Whether a scheduler has a plugin that reads Koordinator's objects."""
-    from fairlead.core.model.kinds import KOORDINATOR
-
-    return any(watch.kind in KOORDINATOR for watch in scheduler.watches)
 
 
 def _kube_watches() -> Iterable[Watch]:
@@ -86,11 +41,11 @@ def _volcano_watches() -> Iterable[Watch]:
     from fairlead.kube.config.kube import default_kube_config
     from fairlead.volcano.config.setup import VolcanoSetup
 
-    return SchedulerAssembly(default_kube_config(), volcano=VolcanoSetup(only=True)).scheduler().watches
+    return SchedulerAssembly(default_kube_config(), setups=[VolcanoSetup(only=True)]).scheduler().watches
 
 
 def _controller_watches() -> Iterable[Watch]:
-    from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+    from fairlead.cluster.housekeeping import housekeepers
 
     nothing = _Nothing()
     return [watch for one in housekeepers(nothing, names=VOLCANO_CONTROLLERS) for watch in one.watches]
@@ -107,35 +62,39 @@ class _Nothing:
 
 
 def _second() -> Needs:
-    return Tasks(kube=True, elects=True, asks_who=True).needs(_kube_watches())
+    return Tasks(places=True, kube=True, elects=True, asks_who=True).needs(_kube_watches())
 
 
 def _volcano() -> Needs:
-    tasks = Tasks(rounds=True, controllers=tuple(grants.CONTROLLERS), elects=True, asks_who=True)
+    tasks = Tasks(
+        places=True, of_families=[("volcano", "rounds")], controllers=VOLCANO_CONTROLLERS, elects=True, asks_who=True
+    )
     return tasks.needs([*_volcano_watches(), *_controller_watches()])
 
 
 def _shards() -> Needs:
-    return Tasks(rounds=True, shards=True, asks_who=True).needs(_volcano_watches())
+    tasks = [("volcano", "rounds"), ("volcano", "shards")]
+    return Tasks(places=True, of_families=tasks, asks_who=True).needs(_volcano_watches())
 
 
 def _controllers() -> Needs:
-    return Tasks(controllers=tuple(grants.CONTROLLERS), elects=True).needs(_controller_watches())
+    return Tasks(controllers=VOLCANO_CONTROLLERS, elects=True).needs(_controller_watches())
 
 
 def _koordinator() -> Needs:
-    from fairlead.assembly.loading import KUBE_PRESETS
+    from fairlead.assembly.loading import presets
     from fairlead.assembly.schedulers import SchedulerAssembly
 
-    config = SchedulerAssembly().load(KUBE_PRESETS["koordinator"], file="koordinator")
+    config = SchedulerAssembly().load(presets()["koordinator"], file="koordinator")
     watches = SchedulerAssembly(config).scheduler().watches
-    return Tasks(kube=True, koordinator=True, elects=True, asks_who=True).needs(watches)
+    tasks = tasks_of_plugins(watches)
+    return Tasks(places=True, kube=True, of_families=tasks, elects=True, asks_who=True).needs(watches)
 
 
 def _descheduler() -> Needs:
     from fairlead.koordinator.descheduling.migration import MigrationSteps
 
-    return Tasks(moves=True, elects=True).needs(MigrationSteps.watches)
+    return Tasks(of_families=[("koordinator", "descheduling")], elects=True).needs(MigrationSteps.watches)
 
 
 def _reader() -> Needs:
@@ -179,7 +138,7 @@ def _owners() -> tuple[Grant, ...]:
 
 EXTRAS: Mapping[str, Callable[[], tuple[Grant, ...]]] = {
     "owners": _owners,
-    "cards": lambda: grants.CARDS,
+    "cards": lambda: of_task("volcano", "cards"),
     "replacing": lambda: grants.REPLACING,
     "evictions": lambda: grants.EVICTIONS,
 }

@@ -39,9 +39,9 @@ def status_command(server: str | None, token_file: Path | None, output: str) -> 
     \b
     Exit code 0: it can work. 3: something is wrong. 1: no scheduler answers.
     """
-    from fairlead.cli.explain.commands import OPS_PORT, _connections
+    from fairlead.console.explanations import OPS_PORT, connections
 
-    (connection,), _ = _connections(None, None, server or OPS_PORT, token_file)
+    (connection,), _ = connections(None, None, server or OPS_PORT, token_file)
     document = asyncio.run(_ask(connection))
     troubles = troubles_of(document)
     click.echo(json.dumps(document, indent=2) if output == "json" else "\n".join(as_text(document, troubles)))

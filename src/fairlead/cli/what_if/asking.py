@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.cluster_access import cluster_options
-from fairlead.cli.explain.commands import OPS_PORT, _connections
+from fairlead.console.cluster_access import cluster_options
+from fairlead.console.explanations import connections, server_options
 from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, Unreachable
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed((
         click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True),
         cluster_options,
-        click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
-        click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="The token for --server."),
+        server_options,
         click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="SNAPSHOT",
                      help="Ask about a file of `fairlead snapshot save` instead of a running cluster."),
         click.option("--volcano-conf", "volcano", metavar="FILE|PRESET",
@@ -69,7 +67,7 @@ def whom(options: dict[str, Any]) -> Whom:
 
 def own_namespace(whom: Whom) -> str:
     """The namespace that is meant when none is named."""
-    return _connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)[1] or "default"
+    return connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)[1] or "default"
 
 
 def put_question(whom: Whom, question: Doc, documents: Sequence[Doc] = ()) -> Doc:
@@ -95,10 +93,10 @@ async def _ask(whom: Whom, question: Doc, documents: Sequence[Doc]) -> Doc:
     from fairlead.client.client import KubeApi
     from fairlead.cluster.server.asking import QUESTIONS_PATH
 
-    connections, _ = _connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
+    asked, _ = connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
     troubles: list[str] = []
     objects: list[Doc] | None = None if documents else []
-    for connection in connections:
+    for connection in asked:
         api = KubeApi(connection, attempts=1)
         try:
             if objects is None:

@@ -13,21 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cli.cluster_access import ask_cluster
 from fairlead.cli.what_if.asking import Whom, context_of_cluster, put_question
 from fairlead.client.port import Query
+from fairlead.console.cluster_access import ask_cluster
 from fairlead.core.model import kinds
-from fairlead.core.model.pod import VOLCANO_GROUP_ANNOTATION, VOLCANO_GROUP_API, compile_pod
+from fairlead.core.model.pod import compile_pod
 from fairlead.core.model.shape import Shapes
 from fairlead.errors import ApiError
+from fairlead.koordinator.kinds import KOORD_POD_GROUP
 from fairlead.koordinator.records.gangs import gang_name
+from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB, VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
-_KOORDINATOR = kinds.KOORD_POD_GROUP.group
+_KOORDINATOR = KOORD_POD_GROUP.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,13 @@ async def _group(api: KubeApi, group_api: str, namespace: str, name: str) -> Wai
         if not doc["spec"].get("nodeName") and _is_member(doc, group_api, name)
     ]
     claims = [doc for pod in pods for doc in await _claims(api, pod)]
-    if not pods and group_api == VOLCANO_GROUP_API and groups:
+    if not pods and group_api == VC_POD_GROUP.group and groups:
         return WaitingObjects([*groups[:1], *await _pods_to_come(api, groups[0])])
     return WaitingObjects([*groups[:1], *claims, *pods], [pod["metadata"]["uid"] for pod in pods])
 
 
 def _group_kinds(group_api: str) -> Iterable[Kind]:
-    return (kind for kind in kinds.BUILT_IN if kind.kind == "PodGroup" and kind.group == group_api)
+    return (kind for kind in kinds.served_kinds() if kind.kind == "PodGroup" and kind.group == group_api)
 
 
 async def _found(api: KubeApi, kind: Kind, namespace: str, name: str) -> Doc | None:
@@ -128,7 +130,7 @@ async def _pods_to_come(api: KubeApi, group: Doc) -> list[Doc]:
 
     metadata = group["metadata"]
     owner = next((one for one in metadata.get("ownerReferences") or () if one["kind"] == "Job"), None)
-    job = None if owner is None else await _found(api, kinds.VC_JOB, metadata["namespace"], owner["name"])
+    job = None if owner is None else await _found(api, VC_JOB, metadata["namespace"], owner["name"])
     if job is None:
         return []
     plain = {**job, "metadata": {key: job["metadata"][key] for key in ("name", "namespace", "labels", "annotations")
@@ -139,5 +141,5 @@ async def _pods_to_come(api: KubeApi, group: Doc) -> list[Doc]:
 
 
 def _of_group(pod: Doc, group: str) -> Doc:
-    annotations = {**(pod["metadata"].get("annotations") or {}), VOLCANO_GROUP_ANNOTATION: group}
+    annotations = {**(pod["metadata"].get("annotations") or {}), GROUP_ANNOTATION: group}
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}

@@ -5,7 +5,7 @@
 
 Documents arrive decoded (cluster/store/schema.py). Nothing here looks at a clock or writes anything; other objects
 (priority classes, runtime classes) are read through the DocView. What a single kind needs besides defaults and rules is
-in the table of hooks.py; pods go through pod_admission.py.
+in its KindHooks (hooks.py); pods go through pod_admission.py.
 
 The strategy of an update comes after the defaults, because it counts `generation` by comparing with the old object,
 which has its defaults.
@@ -15,14 +15,14 @@ Invariant: what comes out is a new document; what went in is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.admission import groups, strategy
 from fairlead.cluster.admission.custom import default_custom
 from fairlead.cluster.admission.custom_rules import check_custom
 from fairlead.cluster.admission.devices import DEVICE_DEFAULTS, DEVICE_RULES, DEVICE_STEPS, check_claim_status
-from fairlead.cluster.admission.hooks import HOOKS, NO_HOOKS
+from fairlead.cluster.admission.hooks import NO_HOOKS, KindHooks, kind_hooks
 from fairlead.cluster.admission.metadata import check_metadata, check_metadata_update
 from fairlead.cluster.admission.plain_defaults import PLAIN_DEFAULTS
 from fairlead.cluster.admission.plain_rules import PLAIN_RULES, PLAIN_STEPS
@@ -38,15 +38,6 @@ from fairlead.cluster.custom.structural import default_defined
 from fairlead.cluster.store.conversion import convert
 from fairlead.cluster.store.schema import is_custom, struct_of
 from fairlead.core.model import kinds as k
-from fairlead.volcano.admission_repairs import (
-    admit_queue_going,
-    admit_queue_state,
-    admit_repaired,
-    warnings_about,
-    with_allowed_limits,
-)
-from fairlead.volcano.flows.admission import admit_queue_of_group
-from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc, DocView
@@ -68,12 +59,11 @@ _STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
 class Admission:
     """Defaults and rules for every kind; kinds without any pass as they are."""
 
-    def __init__(self, view: DocView, *, all_webhooks: bool = False, quirks: Quirks = FIXED) -> None:
-        """`all_webhooks` are those of Volcano that it leaves off unless asked: the queue of a PodGroup must be open.
-        `quirks` are what its webhooks let pass though they should not."""
-        self._view, self._quirks = view, quirks
-        self._all_webhooks = all_webhooks
-        self._pods = PodAdmission(view)
+    def __init__(self, view: DocView, hooks: Mapping[Kind, KindHooks] | None = None) -> None:
+        """`hooks` are by default those of `kind_hooks`, with the settings that families have by default."""
+        self._view = view
+        self._hooks = kind_hooks() if hooks is None else hooks
+        self._pods = PodAdmission(view, self._hooks.get(k.POD, NO_HOOKS))
 
     def create(self, spoken: Kind, doc: Doc) -> Doc:
         """The object as it will be stored; `doc` is in the stored version already, whichever was spoken. Raises
@@ -81,14 +71,11 @@ class Admission:
         kind = spoken.storage
         if kind is k.POD:
             return self._pods.create(doc)
-        hooks = HOOKS.get(kind, NO_HOOKS)
+        hooks = self._hooks.get(kind, NO_HOOKS)
         prepared = default(kind, strategy.prepare_create(kind, doc))
         if hooks.mutate is not None:
             prepared = hooks.mutate(self._view, prepared, None)
-        check(spoken, with_allowed_limits(kind, prepared, self._quirks))
-        if self._all_webhooks and kind is k.VC_POD_GROUP:
-            admit_queue_of_group(self._view, prepared)
-        admit_repaired(self._view, kind, prepared, None, self._quirks)
+        _check_new(spoken, prepared, hooks)
         if hooks.admit is not None:
             hooks.admit(self._view, spoken, prepared, None)
         return prepared
@@ -101,45 +88,44 @@ class Admission:
                 return self._update_status(kind, new, old)
             case "binding":
                 return new
-        hooks = HOOKS.get(kind, NO_HOOKS)
+        hooks = self._hooks.get(kind, NO_HOOKS)
         prepared = new if hooks.keep is None else hooks.keep(new, old)
         prepared = default_updated_pod(prepared) if kind is k.POD else default(kind, prepared)
         if hooks.mutate is not None:
             prepared = hooks.mutate(self._view, prepared, old)
         prepared = strategy.prepare_update(kind, prepared, old)
-        _check_update(spoken, with_allowed_limits(kind, prepared, self._quirks), old)
+        _check_update(spoken, prepared, old, hooks)
         if hooks.admit is not None:
             hooks.admit(self._view, spoken, prepared, old)
-        admit_repaired(self._view, kind, prepared, old, self._quirks)
         return prepared
 
     def delete(self, kind: Kind, name: str) -> None:
         """Whether an object may go. Raises what speaks against it."""
-        release = HOOKS.get(kind, NO_HOOKS).release
+        release = self._hooks.get(kind, NO_HOOKS).release
         if release is not None:
             release(self._view, name)
-        if kind is k.VC_QUEUE:
-            admit_queue_going(self._view, name, self._quirks)
 
     def warnings(self, kind: Kind, doc: Doc) -> list[str]:
         """What whoever sends a document should know, though it is accepted."""
-        return list(warnings_about(kind, doc, self._quirks))
+        warn = self._hooks.get(kind, NO_HOOKS).warn
+        return [] if warn is None else list(warn(doc))
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:
         prepared = strategy.prepare_status(kind, new, old)
         if is_custom(kind):
             prepared = default(kind, prepared)
-        admit_queue_state(self._view, kind, prepared, old, self._quirks)
+        hooks = self._hooks.get(kind, NO_HOOKS)
+        if hooks.admit_status is not None:
+            hooks.admit_status(self._view, prepared, old)
         problems = ValidationProblems()
         if prepared["metadata"] != old["metadata"]:
             check_metadata(problems, kind, prepared["metadata"])
-        check_status = HOOKS.get(kind, NO_HOOKS).check_status
-        if check_status is not None:
-            check_status(problems, prepared)
+        if hooks.check_status is not None:
+            hooks.check_status(problems, prepared)
         elif kind is k.RESOURCE_CLAIM:
             check_claim_status(problems, old, prepared)
         elif kind is k.NODE or is_custom(kind):
-            _check_object(problems, kind, prepared, old)
+            _check_object(problems, kind, prepared, old, hooks)
         problems.raise_if_any(kind, prepared["metadata"]["name"])
         return prepared
 
@@ -156,16 +142,17 @@ def default(kind: Kind, doc: Doc) -> Doc:
     return doc
 
 
-def check(spoken: Kind, doc: Doc) -> None:
-    """Refuse a document that breaks its kind's rules."""
+def _check_new(spoken: Kind, doc: Doc, hooks: KindHooks) -> None:
+    """Raises Invalid for a new document that breaks its kind's rules."""
     problems = ValidationProblems()
-    _check_object(problems, spoken, doc)
+    _check_object(problems, spoken, doc if hooks.seen is None else hooks.seen(doc), None, hooks)
     problems.raise_if_any(spoken.storage, doc["metadata"]["name"])
 
 
-def _check_update(spoken: Kind, new: Doc, old: Doc) -> None:
+def _check_update(spoken: Kind, new: Doc, old: Doc, hooks: KindHooks) -> None:
     problems, step_problems, kind = ValidationProblems(), ValidationProblems(), spoken.storage
-    _check_object(problems, spoken, new, old)
+    new = new if hooks.seen is None else hooks.seen(new)
+    _check_object(problems, spoken, new, old, hooks)
     check_metadata_update(problems, new["metadata"], old["metadata"])
     step = _STEPS.get(kind)
     if step is not None:
@@ -176,7 +163,9 @@ def _check_update(spoken: Kind, new: Doc, old: Doc) -> None:
     first.raise_if_any(kind, new["metadata"]["name"])
 
 
-def _check_object(problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc | None = None) -> None:
+def _check_object(
+    problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc | None, hooks: KindHooks
+) -> None:  # fmt: skip
     kind = spoken.storage
     check_metadata(problems, kind, doc["metadata"])
     if kind is k.POD:
@@ -192,4 +181,4 @@ def _check_object(problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc
     elif kind.definition is not None:
         check_defined(problems, kind, doc, old)
     elif is_custom(kind):
-        check_custom(problems, kind, doc, old)
+        check_custom(problems, kind, doc, old, hooks.check)

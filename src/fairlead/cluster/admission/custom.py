@@ -1,4 +1,4 @@
-"""Custom resources that are built in (Volcano's, Koordinator's, scheduler-plugins'): the defaults of their schemas.
+"""Custom resources whose schemas are built in: the defaults of their schemas.
 
 Few fields of a schema have a default. The way to them is found once for each type, so that a write looks at these
 fields alone and shares the rest of the document.

@@ -1,37 +1,40 @@
 """The rules that a custom resource's own schema states: required fields, enums, ranges, lengths and patterns.
 
-Worded as the API server words them for CustomResourceDefinitions. Of CEL rules (`x-kubernetes-validations`) only the
-one of HyperNodes is known. Of borrowed pod templates only the required fields are looked at, as the definitions
-themselves do.
+Worded as the API server words them for CustomResourceDefinitions. CEL rules (`x-kubernetes-validations`) are not read;
+the hooks of a kind state them (`KindHooks.check`). Of borrowed pod templates only the required fields are looked at,
+as the definitions themselves do.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cel.patterns import pattern
 from fairlead.cluster.admission.problems import ValidationProblems
 from fairlead.cluster.store.schema import schema_data
-from fairlead.core.model.kinds import VC_HYPER_NODE
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
+FurtherRules = Callable[[ValidationProblems, "Doc", "Doc | None"], None]
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-def check_custom(problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
-    """Problems in the order of their paths. Of an update, parts that are as they were in `old` are not looked at: an
-    object that breaks a rule can still be changed elsewhere."""
+def check_custom(
+    problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc | None = None, further: FurtherRules | None = None
+) -> None:
+    """Problems in the order of their paths, those that `further` rules find among them. Of an update, parts that are as
+    they were in `old` are not looked at: an object that breaks a rule can still be changed elsewhere."""
     rules = _rules_of(kind)
     if rules is None:
         return
     found = ValidationProblems()
     rules.check_object(found, "", doc, old)
-    if kind is VC_HYPER_NODE and (old is None or doc.get("spec") != old.get("spec")):
-        _check_selectors(found, doc)
+    if further is not None:
+        further(found, doc, old)
     if found:
         problems.found += sorted(found.found, key=lambda problem: problem[1])
 
@@ -41,15 +44,6 @@ def _rules_of(kind: Kind) -> _Rules | None:
     data = schema_data()
     name = data["kinds"].get(f"{kind.api_version}/{kind.kind}")
     return None if name is None else _rules(data["types"][name])
-
-
-def _check_selectors(problems: ValidationProblems, hyper_node: Doc) -> None:
-    """The one CEL rule among Volcano's definitions: a member is chosen in one way."""
-    for index, member in enumerate((hyper_node.get("spec") or {}).get("members") or ()):
-        ways = [way for way in ("exactMatch", "regexMatch", "labelMatch") if way in (member.get("selector") or {})]
-        if len(ways) > 1:
-            text = "Invalid value: Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
-            problems.add("FieldValueInvalid", f"spec.members[{index}].selector", text)
 
 
 def _resolved(schema: Doc) -> tuple[Doc, bool]:
@@ -151,8 +145,8 @@ def _check_string(problems: ValidationProblems, path: str, schema: Doc, value: s
 
 
 @lru_cache(maxsize=4096)  # quantities and names of queues are the same in many objects
-def _matches(pattern: str, value: str) -> bool:
-    return re.search(pattern, value) is not None
+def _matches(text: str, value: str) -> bool:
+    return pattern(text).matches(value)
 
 
 def _check_number(problems: ValidationProblems, path: str, schema: Doc, value: float) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cel.program import MAX_LENGTH
-from fairlead.cel.selectors import compile_selector, is_too_complex, selector_fault, selector_program_fault
+from fairlead.cel.selectors import MAX_LENGTH, compile_selector, is_too_complex, selector_fault, selector_program_fault
 from fairlead.cluster.admission.names import dns_label, dns_subdomain
 from fairlead.cluster.admission.problems import IMMUTABLE
 from fairlead.core.model import kinds as k

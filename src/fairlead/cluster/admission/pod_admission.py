@@ -22,13 +22,9 @@ from fairlead.cluster.store.known_specs import Recurring
 from fairlead.cluster.store.objects import compact
 from fairlead.core.model import kinds as k
 from fairlead.core.model.quality import quality_of_service
-from fairlead.koordinator.admission.pods import QuotaOfPods
-from fairlead.koordinator.admission.pods import admit_pod as admit_koordinator_pod
-from fairlead.koordinator.admission.profiles import with_profiles
-from fairlead.koordinator.quotas.pod_admission import with_nodes_of_tree
-from fairlead.volcano.queues import admission as volcano
 
 if TYPE_CHECKING:
+    from fairlead.cluster.admission.hooks import KindHooks
     from fairlead.core.model.flow import Doc, DocView
 
 _REMEMBERED = 2048
@@ -51,17 +47,19 @@ class _AdmittedSpec(NamedTuple):
 
 
 class PodAdmission:
-    def __init__(self, view: DocView) -> None:
+    def __init__(self, view: DocView, hooks: KindHooks) -> None:
+        """Of `hooks`, `rewrite` comes before everything else and `admit` after the pod's own rules."""
         self._view = view
+        self._rewrite, self._admit = hooks.rewrite, hooks.admit
         self._good_specs: dict[bytes, tuple[Doc, str]] = {}
         self._recurring = Recurring()
         self._same_specs: dict[int, _AdmittedSpec] = {}
         """The same by the identity of the spec that was given, which the Store decodes once for equal pods."""
-        self._quotas = QuotaOfPods(view)
 
     def create(self, doc: Doc) -> Doc:
-        """A new pod as Koordinator's profiles and the limit ranges of its namespace want it; most have none."""
-        doc = with_nodes_of_tree(self._view, with_profiles(self._view, doc))
+        """A new pod as families and the limit ranges of its namespace want it; most namespaces have none."""
+        if self._rewrite is not None:
+            doc = self._rewrite(self._view, doc)
         if not any(self._view.list(k.LIMIT_RANGE, doc["metadata"].get("namespace") or "")):
             return self._create(doc)
         created = self._create(limited(self._view, {**doc, "spec": default_pod_spec(doc.get("spec") or {})}))
@@ -77,12 +75,12 @@ class PodAdmission:
         problems = ValidationProblems()
         check_metadata(problems, k.POD, metadata)
         problems.raise_if_any(k.POD, name)
-        volcano.admit_pod(doc)
         status: Doc = {"phase": "Pending", "qosClass": quality}
         if spec.get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": metadata.get("creationTimestamp", "")}]
         created = {**doc, "metadata": metadata, "spec": spec, "status": status}
-        admit_koordinator_pod(self._quotas, created)
+        if self._admit is not None:
+            self._admit(self._view, k.POD, created, None)
         return created
 
     def _admitted_spec(self, name: str, given: Doc) -> tuple[Doc, str]:

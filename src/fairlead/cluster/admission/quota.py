@@ -77,7 +77,7 @@ def _kinds_behind(limits: Iterable[str]) -> list[Kind]:
     """The kinds whose objects can use any of these resources."""
     names = list(limits)
     always = [k.POD, k.SERVICE, k.PERSISTENT_VOLUME_CLAIM]
-    plain = [kind for kind in k.BUILT_IN if kind.stored_as is None and kind not in always]
+    plain = [kind for kind in k.served_kinds() if kind.stored_as is None and kind not in always]
     return always + [kind for kind in plain if kind.plural in names or f"count/{kind.resource}" in names]
 
 

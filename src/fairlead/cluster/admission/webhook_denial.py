@@ -1,4 +1,4 @@
-"""What a client sees of a refusal by an admission webhook of Volcano's or Koordinator's."""
+"""Denied: what a client sees of a refusal by an admission webhook of a family, which the server itself makes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from fairlead.cluster.admission.names import dns_label
 from fairlead.cluster.admission.pods import check_pod_spec
 from fairlead.cluster.admission.problems import IMMUTABLE, ValidationProblems
 from fairlead.cluster.admission.selectors import check_label_selector, selector_matches
+from fairlead.cluster.controllers.workloads.cron_schedule import ScheduleError, is_zone_part, parse_schedule, zone_of
 from fairlead.core.model import kinds as k
 
 if TYPE_CHECKING:
@@ -204,17 +205,44 @@ def _check_job_spec(problems: ValidationProblems, path: str, spec: Doc) -> None:
 def _cron_job(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     schedule = spec.get("schedule", "")
-    fields = schedule.split()
     if not schedule:
         problems.required("spec.schedule")
-    elif not schedule.startswith("@") and len(fields) != 5:
-        detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-        problems.invalid("spec.schedule", schedule, detail)
+    elif "TZ" in schedule:
+        problems.invalid("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    else:
+        _check_schedule(problems, "spec.schedule", schedule)
+    _check_zone(problems, "spec.timeZone", spec.get("timeZone"))
     problems.negative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
     problems.not_one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], ("Allow", "Forbid", "Replace"))
     problems.negative("spec.successfulJobsHistoryLimit", spec.get("successfulJobsHistoryLimit"))
     problems.negative("spec.failedJobsHistoryLimit", spec.get("failedJobsHistoryLimit"))
     _check_job_spec(problems, "spec.jobTemplate.spec", spec["jobTemplate"]["spec"])
+
+
+def _check_schedule(problems: ValidationProblems, path: str, schedule: str) -> None:
+    try:
+        parse_schedule(schedule)
+    except ScheduleError as error:
+        problems.invalid(path, schedule, str(error))
+
+
+_EXPLICIT = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+
+
+def _check_zone(problems: ValidationProblems, path: str, zone: str | None) -> None:
+    if zone is None:
+        return
+    if not zone:
+        problems.invalid(path, zone, "timeZone must be nil or non-empty string")
+    elif not all(map(is_zone_part, zone.split("/"))):
+        problems.invalid(path, zone, f"unknown time zone {zone}")
+    elif zone.lower() == "local":
+        problems.invalid(path, zone, _EXPLICIT)
+    else:
+        try:
+            zone_of(zone)
+        except ScheduleError as error:
+            problems.invalid(path, zone, str(error))
 
 
 WORKLOAD_RULES: dict[Kind, Callable[[ValidationProblems, Doc], None]] = {

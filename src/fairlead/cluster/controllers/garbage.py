@@ -4,6 +4,7 @@
     owner waits with `orphan` ────────▶ dependents lose the reference, then the owner its finalizer
     owner waits with `foregroundDeletion` ▶ dependents are deleted; when none that blocks is left, the finalizer goes
 
+An owner counts only in its own namespace: a namespaced one holds nothing elsewhere, and nobody elsewhere holds it up.
 Only objects with owners are remembered, by uid. Owners are looked up in the view, which must not lag behind the
 changes: this controller is for the embedded Store, a real cluster has its own. Leases of nodes belong to
 node_lifecycle.py, because they change far too often to be looked at here.
@@ -44,7 +45,7 @@ class GarbageCollector(Reconciler[str]):
         self._owned: dict[str, _Object] = {}
         self._waiting: dict[str, _Object] = {}  # owners with one of the two finalizers
         self._dependents: dict[str, dict[str, None]] = {}
-        self._alive: set[str] = set()  # owners that were seen to exist
+        self._alive: dict[str, set[str]] = {}  # owners that were seen to exist, with the namespaces of their dependents
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> GarbageCollector:
@@ -80,7 +81,8 @@ class GarbageCollector(Reconciler[str]):
             self._owned[uid] = new
             for owner in new.owners:
                 self._dependents.setdefault(owner, {})[uid] = None
-            if not all(owner in self._alive and owner not in self._waiting for owner in new.owners):
+            known = (new.namespace in self._alive.get(owner, ()) and owner not in self._waiting for owner in new.owners)
+            if not all(known):
                 self.queue.add(uid)
 
     def _unrelate(self, uid: str) -> None:
@@ -96,7 +98,7 @@ class GarbageCollector(Reconciler[str]):
     def _vanished(self, uid: str) -> None:
         self._unrelate(uid)
         self._waiting.pop(uid, None)
-        self._alive.discard(uid)
+        self._alive.pop(uid, None)
         for dependent in self._dependents.get(uid, ()):
             self.queue.add(dependent)
 
@@ -134,7 +136,7 @@ class GarbageCollector(Reconciler[str]):
         uid = reference["uid"]
         if uid in self._waiting:
             return False
-        if uid in self._alive:
+        if namespace in self._alive.get(uid, ()):
             return True
         kind = self._registry.by_kind(reference["apiVersion"], reference["kind"])
         if kind is None:
@@ -142,7 +144,7 @@ class GarbageCollector(Reconciler[str]):
         owner = self.view.get(kind, namespace if kind.namespaced else "", reference["name"])
         if owner is None or owner["metadata"]["uid"] != uid:
             return False
-        self._alive.add(uid)
+        self._alive.setdefault(uid, set()).add(namespace)
         return True
 
     def _release(self, uid: str, owner: _Object) -> Iterable[Write]:
@@ -150,7 +152,8 @@ class GarbageCollector(Reconciler[str]):
         doc = self._current(uid, owner)
         if doc is None:
             return
-        dependents = [(child, self._owned[child]) for child in self._dependents.get(uid, ())]
+        known = ((child, self._owned[child]) for child in self._dependents.get(uid, ()))
+        dependents = [(child, one) for child, one in known if owner.namespace in ("", one.namespace)]
         if _finalizer(doc) == ORPHAN:
             yield from self._orphan(uid, dependents)
             is_done = not dependents

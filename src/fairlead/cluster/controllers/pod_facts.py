@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.cluster.controllers.writes import condition, controller_of, namespaced_name
+from fairlead.cluster.controllers.writes import condition, controller_of, identity_of_controller, namespaced_name
 from fairlead.core.model.times import seconds_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class PodFact:
     namespace: str
     name: str
     uid: str
-    owner: str  # uid of the controlling owner
+    owner: str  # the `identity` of the controlling owner
     labels: Mapping[str, str]
     phase: str
     node: str
@@ -64,7 +64,7 @@ class PodFact:
 
 
 class OwnedPods:
-    """PodFacts by owner's uid."""
+    """PodFacts by owner, each named by its `identity`."""
 
     def __init__(self, owner: Kind) -> None:
         self._kind = owner
@@ -83,13 +83,13 @@ class OwnedPods:
         owner = controller_of(change.doc)
         if owner is None or not self._is_ours(owner):
             return old, None
-        new = pod_fact(change.doc, owner=owner["uid"])
+        new = pod_fact(change.doc, owner=identity_of_controller(change.doc))
         self._facts[key] = new
         self._by_owner.setdefault(new.owner, {})[key] = None
         return old, new
 
-    def of(self, owner_uid: str) -> list[PodFact]:
-        return [self._facts[key] for key in self._by_owner.get(owner_uid, ())]
+    def of(self, owner: str) -> list[PodFact]:
+        return [self._facts[key] for key in self._by_owner.get(owner, ())]
 
     def _is_ours(self, reference: Doc) -> bool:
         group = reference.get("apiVersion", "").rpartition("/")[0]

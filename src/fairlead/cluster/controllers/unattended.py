@@ -9,21 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.cluster.controllers.workqueue import Reconciler
-from fairlead.core.model.attendance import NOBODY_ACTS, Attendance
+from fairlead.core.model.attendance import DEFAULT_SCHEDULER, NOBODY_ACTS, Attendance
 from fairlead.core.model.flow import Change, DocView, Watch, Write
-from fairlead.core.model.kinds import POD, VC_QUEUE, Kind
+from fairlead.core.model.kinds import POD, Kind
 
 Key = tuple[Kind, str, str]
 
 
 class Unattended(Reconciler[Key]):
     name = "unattended-objects"
-    watches: Sequence[Watch] = (Watch(POD), *(Watch(kind) for kind in (*NOBODY_ACTS, VC_QUEUE)))
 
     def __init__(self, view: DocView, attendance: Attendance) -> None:
         super().__init__(view)
+        self.watches: Sequence[Watch] = tuple(map(Watch, (POD, *NOBODY_ACTS, *attendance.unattended)))
         self._attendance = attendance
         self._told: dict[Key, str] = {}  # object -> uid
+
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Plain pods name the default scheduler."""
+        served = self._attendance.scheduler_names
+        return served is not None and DEFAULT_SCHEDULER not in served
 
     def observe(self, change: Change) -> None:
         if not change.gone and change.kind is POD and change.doc["spec"].get("nodeName"):

@@ -18,48 +18,40 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from fairlead.cluster.controllers.due_keys import DueKeys
 from fairlead.cluster.controllers.fresh_view import FreshView
 from fairlead.cluster.controllers.writes import event_about
+from fairlead.core.family import Settings, settings_of
 from fairlead.core.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import EVENT, Kind, Registry
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
-from fairlead.volcano.controller_settings import VolcanoSettings
-from fairlead.volcano.records.keys import KeyPair, no_keys
-from fairlead.volcano.records.quirks import FIXED, Quirks
-
-if TYPE_CHECKING:
-    from fairlead.volcano.jobs.job_plugins.job_plugin import JobPlugin
 
 K = TypeVar("K", bound=Hashable)
 _MODIFIED, _DELETED, _DELETE = Happened.MODIFIED, Happened.DELETED, Verb.DELETE
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
     """What the controllers of one cluster are made from; each takes what it needs in `from_context`.
 
-    `view` reads objects, `registry` lists the kinds that the cluster serves, `announce` says whether Events are
-    written about what a controller did, and `volcano_schedulers` names the schedulers that work in Volcano's manner.
-    `quirks`, `make_keys` and `job_plugins` are for Volcano's Jobs: behaviours of the original that are kept, where ssh
-    keys come from, and plugins beside those that ship with fairlead. `read_yaml` reads the text of a ConfigMap (or
-    raises ConfigError), and `volcano` is what flags say to Volcano's controllers."""
+    `view` reads objects, `registry` lists the kinds that the cluster serves, and `announce` says whether Events are
+    written about what a controller did. `read_yaml` reads the text of a ConfigMap (or raises ConfigError), and
+    `settings` are those of families, from which a controller takes its own with `of`."""
 
     view: DocView
     registry: Registry | None = None
     announce: bool = True
-    volcano_schedulers: Sequence[str] = ("volcano",)
-    quirks: Quirks = FIXED
-    make_keys: Callable[[], KeyPair] = no_keys
-    job_plugins: Mapping[str, type[JobPlugin]] = field(default_factory=dict)
     read_yaml: Callable[[str], Any] = json.loads
-    volcano: VolcanoSettings = VolcanoSettings()  # noqa: RUF009, it is frozen
+    settings: Sequence[object] = ()
+
+    def of(self, which: type[Settings]) -> Settings:
+        return settings_of(self.settings, which)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A definition takes effect with the write that stores it: the names are judged, the conditions set and the kinds served
 at once, where the original has controllers that do so a moment later. Conversion between versions is by name only:
-there are no webhooks. A definition of a kind that is built in (Volcano's, say) is stored and changes nothing.
+there are no webhooks. A definition of a kind that is built in is stored and changes nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cluster.custom.expressions import BadExpression, compiled, rules_of
+from fairlead.cel.patterns import pattern_fault
+from fairlead.cluster.custom.rule_checks import check_rules
 from fairlead.cluster.store.schema import decode_as
-from fairlead.core.model.kinds import BUILT_IN, CUSTOM_RESOURCE_DEFINITION, Definition, Kind
+from fairlead.core.model.kinds import CUSTOM_RESOURCE_DEFINITION, Definition, Kind, served_kinds
 from fairlead.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _APPROVED = "api-approved.kubernetes.io"
-_PRIORITY = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
-_BUILT_IN = {(kind.group, kind.plural) for kind in BUILT_IN}
+_PRIORITY = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
+_BUILT_IN = {(kind.group, kind.plural) for kind in served_kinds()}
 _TYPES = ("object", "array", "string", "integer", "number", "boolean")
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 _SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _DEEPEST = 60
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL = 63
+_TOO_LONG = f"must be no more than {_LONGEST_LABEL} bytes"
+_NO_LABEL = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
+    " and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is"
+    " '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
@@ -50,8 +58,8 @@ def is_built_in(doc: Doc) -> bool:
 
 
 def kinds_of(doc: Doc) -> list[Kind]:
-    """The kinds that a definition asks to serve, the stored one first; none while it is not established."""
-    if is_built_in(doc) or not _is_established(doc):
+    """The kinds of a definition, the stored one first; none if the kind is built in."""
+    if is_built_in(doc):
         return []
     spec = doc["spec"]
     stored = next(version for version in spec["versions"] if version["storage"])
@@ -81,7 +89,8 @@ def _kind(spec: Doc, version: Doc, stored_as: Kind | None) -> Kind:
     )  # fmt: skip
 
 
-def _is_established(doc: Doc) -> bool:
+def is_established(doc: Doc) -> bool:
+    """Whether the names were accepted, so that the kinds are served."""
     conditions = (doc.get("status") or {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
@@ -114,7 +123,7 @@ def with_status(doc: Doc, view: DocView, now: str) -> Doc:
         if problem is None
         else ("False", "NotAccepted", "not all names are accepted")
     )
-    if problem is None or not _is_established(doc):
+    if problem is None or not is_established(doc):
         _set(conditions, "Established", established, now)
     status["conditions"] = conditions
     status["acceptedNames"] = spec["names"] if problem is None else status.get("acceptedNames") or {
@@ -197,6 +206,11 @@ def check_definition(problems: ValidationProblems, doc: Doc) -> None:
 
 def check_definition_step(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     """What an established definition may not change."""
+    versions = {version.get("name") for version in new["spec"].get("versions") or ()}
+    for index, name in enumerate((old.get("status") or {}).get("storedVersions") or ()):
+        if name not in versions:
+            detail = "missing from spec.versions; must be removed from status.storedVersions after migrating objects"
+            problems.invalid(f"status.storedVersions[{index}]", name, detail)
     for field in ("group", "scope"):
         if new["spec"].get(field) != old["spec"].get(field):
             problems.invalid(f"spec.{field}", new["spec"].get(field), "field is immutable")
@@ -226,12 +240,7 @@ def _check_names(problems: ValidationProblems, names: Doc) -> None:
         if not value:
             problems.required(f"spec.names.{field}")
         elif not _LABEL.fullmatch(value.lower()) or len(value) > 63:
-            detail = (
-                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"
-                " character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for"
-                " validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-            )
-            problems.invalid(f"spec.names.{field}", value, detail)
+            problems.invalid(f"spec.names.{field}", value, _NO_LABEL)
 
 
 def _check_versions(problems: ValidationProblems, versions: list[Doc]) -> None:
@@ -243,13 +252,8 @@ def _check_versions(problems: ValidationProblems, versions: list[Doc]) -> None:
         if name in seen:
             problems.duplicate(f"spec.versions[{index}].name", name)
         seen.add(name)
-        if not _LABEL.fullmatch(name):
-            detail = (
-                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"
-                " character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for"
-                " validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-            )
-            problems.invalid(f"spec.versions[{index}].name", name, detail)
+        if not _LABEL.fullmatch(name) or len(name) > _LONGEST_LABEL:
+            problems.invalid(f"spec.versions[{index}].name", name, _TOO_LONG if _LABEL.fullmatch(name) else _NO_LABEL)
         single = len(versions) == 1
         path = "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -283,9 +287,10 @@ def _check_schema(problems: ValidationProblems, path: str, schema: Doc) -> None:
             problems.required(f"{path}.type", "must not be empty at the root")
         else:
             problems.invalid(f"{path}.type", schema["type"], "must be object at the root")
+    before = len(problems.found)
     _check_structural(problems, path, schema, root=True)
-    for where, rule in rules_of(schema, path):
-        _check_rule(problems, where, rule)
+    if len(problems.found) == before:
+        check_rules(problems, path, schema)
 
 
 def _check_structural(
@@ -307,36 +312,11 @@ def _check_structural(
                                else f"{name} is not supported")  # fmt: skip
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
         problems.required(f"{path}.x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map")
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str) and not _readable(pattern):
-        problems.invalid(f"{path}.pattern", pattern, "must be a valid regular expression, but isn't")
+    wanted = schema.get("pattern")
+    if isinstance(wanted, str) and (fault := pattern_fault(wanted)):
+        problems.invalid(f"{path}.pattern", wanted, f"must be a valid regular expression, but isn't: {fault}")
     for name, inner in (schema.get("properties") or {}).items():
         if not (root and name in ("apiVersion", "kind", "metadata")):
             _check_structural(problems, f"{path}.properties[{name}]", inner, depth=depth + 1)
     _check_structural(problems, f"{path}.items", schema.get("items"), depth=depth + 1)
     _check_structural(problems, f"{path}.additionalProperties", schema.get("additionalProperties"), depth=depth + 1)
-
-
-def _readable(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
-
-
-def _check_rule(problems: ValidationProblems, path: str, rule: Doc) -> None:
-    for field, wanted in (("rule", "bool"), ("messageExpression", "string")):
-        text = rule.get(field)
-        if not text:
-            if field == "rule":
-                problems.required(f"{path}.rule", "rule is not specified")
-            continue
-        try:
-            found = compiled(text).result
-        except BadExpression as error:
-            problems.invalid(f"{path}.{field}", text if field == "messageExpression" else rule, str(error))
-            continue
-        if found not in (wanted, "dyn"):
-            word = "must evaluate to a bool" if wanted == "bool" else "messageExpression must evaluate to a string"
-            problems.invalid(f"{path}.{field}", text, word)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
-import re
 from collections.abc import Callable
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
-_HOSTNAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
-_MAC = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
-_DURATION = re.compile(r"[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h|d|w))+|0")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+from fairlead.cel.patterns import pattern
+
+_HOSTNAME = pattern(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
+_ATOM = r"[^\x00-\x20()<>\[\]:;@\\,.\"\x7f]+"
+_ADDRESS = rf"(?:{_ATOM}(?:\.{_ATOM})*|\"(?:[^\"\\]|\\.)*\")@(?:{_ATOM}(?:\.{_ATOM})*|\[[^\[\]\\]*\])"
+_EMAIL = pattern(rf"\s*(?:{_ADDRESS}|(?:[^<>@\"\\]|\"(?:[^\"\\]|\\.)*\")*<{_ADDRESS}>)\s*")
+"""An address with or without a name, as Go's net/mail reads it."""
+_UUID = pattern(r"[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_MAC = pattern(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
+_DURATION = pattern(r"[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h|d|w))+|0")
+_TIME = pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
 
 def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
@@ -29,12 +33,8 @@ def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
     return check
 
 
-def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    return lambda text: pattern.fullmatch(text) is not None
-
-
 def _date_time(text: str) -> object:
-    if not _TIME.fullmatch(text):
+    if not _TIME.is_all_of(text):
         raise ValueError(text)
     return datetime.fromisoformat(text.upper().replace(" ", "T"))
 
@@ -49,14 +49,14 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "date-time": _parses(_date_time),
     "datetime": _parses(_date_time),
     "date": _parses(date.fromisoformat),
-    "duration": _matches(_DURATION),
+    "duration": _DURATION.is_all_of,
     "ipv4": _parses(ipaddress.IPv4Address),
     "ipv6": _parses(ipaddress.IPv6Address),
     "cidr": _parses(lambda text: ipaddress.ip_network(text, strict=False) if "/" in text else int("no")),
     "uri": _parses(_uri),
-    "email": _matches(_EMAIL),
-    "hostname": _matches(_HOSTNAME),
+    "email": _EMAIL.is_all_of,
+    "hostname": _HOSTNAME.is_all_of,
     "byte": _parses(lambda text: base64.b64decode(text, validate=True)),
-    "uuid": _matches(_UUID),
-    "mac": _matches(_MAC),
+    "uuid": _UUID.is_all_of,
+    "mac": _MAC.is_all_of,
 }

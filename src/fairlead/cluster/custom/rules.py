@@ -6,13 +6,12 @@ a document that is badly broken is not shown to expressions at all, and the answ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.cel.patterns import BadPattern, pattern
 from fairlead.cluster.custom.expressions import check_expressions, has_rules
 from fairlead.cluster.custom.formats import FORMATS
 from fairlead.cluster.custom.structural import OF_EVERY_OBJECT
@@ -42,12 +41,12 @@ def check_defined(problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc |
     _check_lists(problems, "", schema, doc)
     if kind.definition.scale is not None:
         _check_scale(problems, kind.definition.scale, doc)
-    if not has_rules(schema):
+    if not has_rules(kind.definition):
         return
     if any(reason in _BLOCKING for reason, _, _ in problems.found[first:]):
         problems.add("FieldValueInvalid", "<nil>", f"Invalid value: null: {_UNCHECKED}")
     else:
-        check_expressions(problems, schema, doc, old)
+        check_expressions(problems, kind.definition, doc, old)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -149,18 +148,12 @@ def _check_string(problems: ValidationProblems, path: str, schema: Schema, value
         problems.add("FieldValueTypeInvalid", path, text)
 
 
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str] | None:
+def pattern_matches(text: str, value: str) -> bool:
+    """Whether it matches somewhere; a text that is no pattern, which an older definition may hold, matches all."""
     try:
-        return re.compile(text)
-    except re.error:
-        return None
-
-
-def pattern_matches(pattern: str, value: str) -> bool:
-    """Whether it matches somewhere; what Python cannot compile (it is no RE2) lets everything pass."""
-    compiled = _pattern(pattern)
-    return compiled is None or compiled.search(value) is not None
+        return pattern(text).matches(value)
+    except BadPattern:
+        return True
 
 
 def _check_number(problems: ValidationProblems, path: str, schema: Schema, value: float) -> None:

@@ -21,13 +21,8 @@ from fairlead.errors import NotFound
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from fairlead.core.model.explanation import Explained
     from fairlead.core.model.flow import Doc
-
-
-class Explained(Protocol):
-    """Anything with a documented JSON form."""
-
-    def to_document(self) -> Doc: ...
 
 
 @runtime_checkable
@@ -56,6 +51,12 @@ def explanation_path(namespace: str, name: str, plural: str = "pods") -> str:
 
 def is_explanation(path: str) -> bool:
     return _PATH.fullmatch(path) is not None
+
+
+def explained_namespace(path: str) -> str:
+    """The namespace that such a path is about; empty for a queue, which pods of all namespaces may be in."""
+    found = _PATH.fullmatch(path)
+    return unquote(found[1] or "") if found is not None else ""
 
 
 async def explanation_document(path: str, explainers: Sequence[AskExplainer]) -> Doc:

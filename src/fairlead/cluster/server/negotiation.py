@@ -15,6 +15,7 @@ import orjson
 import yaml
 
 from fairlead.cluster.server import protobuf
+from fairlead.config.yaml_text import load_one
 from fairlead.core.model.flow import PatchType
 from fairlead.errors import BadRequest, NotAcceptable, TooLarge, UnsupportedMedia
 
@@ -109,9 +110,9 @@ def decode_json(raw: bytes, kind: Kind) -> Any:
 
 def decode_yaml(raw: bytes, kind: Kind) -> Any:
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(raw, Loader=_PlainLoader)):
-            raise _unrecognized(kind, "yaml: anchors and aliases are not accepted")
-        return orjson.loads(orjson.dumps(yaml.load(raw, Loader=_PlainLoader)))
+        return orjson.loads(orjson.dumps(load_one(raw, aliases=False)))
+    except yaml.MarkedYAMLError as error:
+        raise _unrecognized(kind, f"error converting YAML to JSON: yaml: {_said(error)}") from error
     except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
         raise _unrecognized(kind, f"error converting YAML to JSON: {str(error).splitlines()[0]}") from error
 
@@ -124,13 +125,9 @@ def patch_type(content_type: str, kind: Kind) -> PatchType:
         raise UnsupportedMedia("415: Unsupported Media Type") from None
 
 
-class _PlainLoader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: a date is a string."""
-
-    yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
+def _said(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    return (f"line {mark.line + 1}: " if mark else "") + (error.problem or str(error).splitlines()[0])
 
 
 def _unrecognized(kind: Kind, problem: str) -> BadRequest:

@@ -6,6 +6,7 @@ loopback lets everybody in.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,11 @@ import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to
-from fairlead.cluster.server.explaining import explanation_document, is_explanation
+from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.explaining import explained_namespace, explanation_document, is_explanation
 from fairlead.cluster.server.listening import Listener
 from fairlead.cluster.server.port_guard import Open
-from fairlead.errors import ApiError
+from fairlead.errors import ApiError, InternalError
 
 if TYPE_CHECKING:
     import ssl
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from fairlead.cluster.server.explaining import AskExplainer
     from fairlead.cluster.server.port_guard import PortGuard
     from fairlead.core.model.flow import Doc
+
+logger = logging.getLogger(__name__)
 
 Check = Callable[[], bool]
 _STOP_WITHIN = 5.0
@@ -69,7 +72,7 @@ class OpsServer:
         self._metrics, self._reset, self._config = metrics, reset, config
         self._status = status
         self._explainers, self._answerers = explainers, answerers
-        self._guard = guard or Open()
+        self._guard = guard or Open(host)
         self._always_allowed = always_allowed
         self._tls = tls
         self._listener: Listener | None = None
@@ -80,10 +83,7 @@ class OpsServer:
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
 
     async def start(self) -> None:
-        quiet = logging.getLogger("fairlead.api.http")
-        quiet.setLevel(logging.CRITICAL)
-        server = web.Server(self._handle, access_log=None, logger=quiet)
-        self._listener = Listener(server, within=_STOP_WITHIN)
+        self._listener = Listener(self._handle, within=_STOP_WITHIN)
         self.port = await self._listener.start(self.host, self.port, self._tls)
 
     async def stop(self) -> None:
@@ -96,12 +96,19 @@ class OpsServer:
             return await self._answer(request)
         except ApiError as error:
             return web.json_response(error.status(), status=error.code)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception as error:
+            logger.exception("%s %s failed", request.method, request.path)
+            failure = InternalError(f"Internal error occurred: {type(error).__name__}: {error}")
+            return web.json_response(failure.status(), status=failure.code)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/")
         first, _, rest = path.removeprefix("/").partition("/")
         if first in self._vitals:
             return self._health(first, rest, request)
+        self._guard.check_origin(request.headers.get("Host", ""), request.headers.get("Origin", ""))
         if not self._is_open(request.path):
             await self._guard.check(request.headers.get("Authorization", ""), request.method.lower(), request.path)
         if path == "/metrics" and request.method == "DELETE":
@@ -109,7 +116,7 @@ class OpsServer:
             return web.Response(text="metrics reset\n")
         if path == QUESTIONS_PATH and request.method == "POST":
             may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
-            return _json(await answer_to(await request.read(), self._answerers, may_list))
+            return _json(await answer_to_request(request, self._answerers, may_list))
         if request.method != "GET":
             return web.Response(status=405, text="Method Not Allowed\n")
         if path == "/metrics":
@@ -119,6 +126,7 @@ class OpsServer:
         if path == STATUS_PATH and self._status is not None:
             return _json(await self._status())
         if is_explanation(path):
+            await self._guard.check_pods(request.headers.get("Authorization", ""), explained_namespace(path))
             return _json(await explanation_document(path, self._explainers))
         return web.Response(status=404, text="404 page not found\n")
 

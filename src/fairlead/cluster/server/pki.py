@@ -12,12 +12,14 @@ import os
 import secrets
 import ssl
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -25,6 +27,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from fairlead.errors import JournalError
 
 YEARS = 10
+SHORTEST_TOKEN = 32
 HOSTS = ("localhost", "fairlead", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 ADDRESSES = ("127.0.0.1", "::1")
 CLUSTER = "fairlead"
@@ -63,7 +66,7 @@ class Credentials:
             paths = {name: directory / file for name, file in _FILES.items()}
             if all(path.exists() for path in paths.values()):
                 read = {name: path.read_bytes() for name, path in paths.items()}
-                return cls(read["ca"], read["certificate"], read["key"], read["token"].decode().strip())
+                return _checked(directory, read, now, hosts)
             made = cls.generate(now=now, hosts=hosts)
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             for name, path in paths.items():
@@ -99,15 +102,66 @@ class Credentials:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file at once, for its owner's eyes only."""
+    """Replace a file at once, for its owner's eyes only. A power cut leaves the old content or the new one."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _checked(directory: Path, read: Mapping[str, bytes], now: float, hosts: tuple[str, ...]) -> Credentials:
+    """The credentials that files hold. An empty or short token would let anybody in, so it is refused like a broken
+    certificate; the error says what to do."""
+    token = read["token"].decode("ascii", "replace").strip()
+    if len(token) < SHORTEST_TOKEN or not token.isprintable() or not token.isascii():
+        raise _unusable(directory, "token", f"holds no token of at least {SHORTEST_TOKEN} characters")
+    try:
+        x509.load_pem_x509_certificate(read["ca"])
+    except ValueError:
+        raise _unusable(directory, "ca", "holds no certificate") from None
+    try:
+        certificate = x509.load_pem_x509_certificate(read["certificate"])
+    except ValueError:
+        raise _unusable(directory, "certificate", "holds no certificate") from None
+    try:
+        key = serialization.load_pem_private_key(read["key"], password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise _unusable(directory, "key", "holds no private key") from None
+    if key.public_key() != certificate.public_key():
+        raise _unusable(directory, "key", f"does not belong to {_FILES['certificate']}")
+    begin, end = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
+    if not begin <= now <= end:
+        dates = f"{certificate.not_valid_before_utc:%Y-%m-%d} to {certificate.not_valid_after_utc:%Y-%m-%d}"
+        clock = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M}"
+        raise _unusable(directory, "certificate", f"is valid from {dates} and the machine's clock says {clock}")
+    known = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    for host in hosts:
+        if _alternative(host) not in known:
+            raise _unusable(directory, "certificate", f"was made for other addresses than {host}")
+    return Credentials(read["ca"], read["certificate"], read["key"], token)
+
+
+def _unusable(directory: Path, name: str, why: str) -> JournalError:
+    files = ", ".join(_FILES.values())
+    return JournalError(
+        f"{directory / _FILES[name]} {why}; put the file back, or remove {files} there to have new ones made"
+        " (clients then need the new kubeconfig)"
+    )
 
 
 def _name(common_name: str) -> x509.Name:

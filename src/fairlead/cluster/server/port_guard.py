@@ -38,6 +38,10 @@ ANONYMOUS = Caller("system:anonymous", {"username": "system:anonymous", "groups"
 
 
 class PortGuard(Protocol):
+    def check_origin(self, host: str, origin: str) -> None:
+        """Returns if a request with these headers may come in at all; raises Forbidden if not."""
+        ...
+
     async def check(self, authorization: str, verb: str, path: str) -> None:
         """Returns if the caller may; raises Unauthorized or Forbidden if not."""
         ...
@@ -47,8 +51,20 @@ class PortGuard(Protocol):
         ...
 
 
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+
+
 class Open:
-    """Lets everybody in: the port is on loopback."""
+    """Lets everybody in: the port is on loopback. A page that a browser shows is kept out: it has an Origin, or, if it
+    reaches the port by a name that its owner lets point here, another Host."""
+
+    def __init__(self, own_host: str = "") -> None:
+        self._hosts = _LOOPBACK | ({own_host, f"[{own_host}]"} if own_host else set())
+
+    def check_origin(self, host: str, origin: str) -> None:
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() and not host.endswith("]") else host
+        if origin or name.lower() not in self._hosts:
+            raise Forbidden(f"this port is open to programs of this machine, not to {origin or host or 'nobody'}")
 
     async def check(self, authorization: str, verb: str, path: str) -> None:
         return None
@@ -59,6 +75,9 @@ class Open:
 
 class OneToken:
     """Lets in who has the token."""
+
+    def check_origin(self, host: str, origin: str) -> None:
+        return None
 
     def __init__(self, token: str) -> None:
         self._wanted = f"Bearer {token}".encode()
@@ -80,6 +99,9 @@ class Reviews:
         self._authenticate, self._authorize, self._clock = authenticate, authorize, clock
         self._callers: dict[str, tuple[float, Caller | None]] = {}
         self._verdicts: dict[tuple[str, ...], tuple[float, bool]] = {}
+
+    def check_origin(self, host: str, origin: str) -> None:
+        return None
 
     async def check(self, authorization: str, verb: str, path: str) -> None:
         asked = {"nonResourceAttributes": {"verb": verb, "path": path}}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cluster.server.tokens import ISSUER, SHORTEST, USUAL, User
+from fairlead.cluster.server.tokens import ISSUER, SHORTEST, USUAL, Reference, User
 from fairlead.core.model.kinds import Kind
 from fairlead.core.model.times import timestamp
-from fairlead.errors import BadRequest, Invalid
+from fairlead.errors import BadRequest, Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
     from fairlead.cluster.server.tokens import Tokens
@@ -67,14 +67,48 @@ def _whose(spec: Doc, _: User, tokens: Tokens) -> Doc:
             'TokenReview.authentication.k8s.io "" is invalid: spec.token: Required value',
             details={"group": AUTHENTICATION, "kind": "TokenReview"},
         )
+    wanted = _texts(spec.get("audiences"), "spec.audiences", TOKEN)
     user = tokens.user(token)
     if user is None:
         return {"user": {}, "error": "invalid bearer token"}
-    wanted = [each for each in spec.get("audiences") or () if isinstance(each, str)]
     common = [each for each in wanted if each in user.audiences] if wanted else list(user.audiences)
     if not common:
         return {"user": {}, "error": "token audiences do not match"}
     return {"authenticated": True, "user": user.document(), "audiences": common}
+
+
+def _texts(value: Any, field: str, kind: Kind) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        handled = f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}'
+        raise BadRequest(f"{handled}: {field} must be a list of texts")
+    return value
+
+
+def _bound(wanted: Any, account: Reference, find: Find) -> Reference | None:
+    """The object that a TokenRequest binds its token to, as it is now."""
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise BadRequest(
+            'TokenRequest in version "v1" cannot be handled as a TokenRequest: spec.boundObjectRef must be an object'
+        )
+    kind, name, uid = (str(wanted.get(field) or "") for field in ("kind", "name", "uid"))
+    if _BOUND_KINDS.get(kind) != wanted.get("apiVersion"):
+        which = f"{wanted.get('apiVersion')}, Kind={kind}"
+        raise BadRequest(f"cannot bind token for serviceaccount to object of type {which}")
+    namespace = "" if kind == "Node" else account.namespace
+    found = find(kind, namespace, name)
+    if found is None:
+        raise NotFound(f'{kind.lower()}s "{name}" not found', details={"name": name, "kind": f"{kind.lower()}s"})
+    actual = found["metadata"]["uid"]
+    if uid and uid != actual:
+        raise Conflict(
+            f'Operation cannot be fulfilled on {kind.lower()}s "{name}": the UID in the bound object reference ({uid})'
+            f" does not match the UID in record. The object might have been deleted and then recreated"
+        )
+    return Reference(kind, namespace, name, actual)
 
 
 _ANSWERS: dict[Kind, Callable[[Any, User, Any], Doc]] = {
@@ -82,8 +116,13 @@ _ANSWERS: dict[Kind, Callable[[Any, User, Any], Doc]] = {
 }  # fmt: skip
 
 
-def token_for(account: Doc, body: Doc, tokens: Tokens) -> Doc:
-    """The answer to a TokenRequest for a service account."""
+Find = Callable[[str, str, str], "Doc | None"]
+"""The object with this kind, namespace and name; None if it does not exist."""
+_BOUND_KINDS = {"Pod": "v1", "Secret": "v1", "Node": "v1"}
+
+
+def token_for(account: Doc, body: Doc, tokens: Tokens, find: Find) -> Doc:
+    """The answer to a TokenRequest for a service account. `find` reads the object that the token is bound to."""
     spec = body.get("spec") or {}
     if not isinstance(spec, dict):
         raise BadRequest('TokenRequest in version "v1" cannot be handled as a TokenRequest: spec must be an object')
@@ -95,10 +134,11 @@ def token_for(account: Doc, body: Doc, tokens: Tokens) -> Doc:
             f"{seconds}: {problem}",
             details={"group": AUTHENTICATION, "kind": "TokenRequest"},
         )
-    audiences = [each for each in spec.get("audiences") or () if isinstance(each, str)] or [ISSUER]
+    audiences = _texts(spec.get("audiences"), "spec.audiences", TOKEN_REQUEST) or [ISSUER]
     metadata = account["metadata"]
+    reference = Reference("ServiceAccount", metadata["namespace"], metadata["name"], metadata["uid"])
     token, expires = tokens.issue(
-        metadata["namespace"], metadata["name"], uid=metadata["uid"], audiences=audiences, seconds=seconds
+        reference, audiences=audiences, seconds=seconds, bound=_bound(spec.get("boundObjectRef"), reference, find)
     )
     return {
         "kind": "TokenRequest", "apiVersion": TOKEN_REQUEST.api_version,

@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.cluster.server import answers, negotiation
-from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to
+from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to_request
 from fairlead.cluster.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.cluster.server.explaining import explanation_document, is_explanation
 from fairlead.cluster.server.listening import Listener
@@ -28,7 +28,7 @@ from fairlead.cluster.server.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
 from fairlead.cluster.server.parameters import flag, query_of, whole_number
 from fairlead.cluster.server.paths import Target, find_target, is_pod_binding
 from fairlead.cluster.server.reviews import REVIEWS, TOKEN_REQUEST, answer, token_for
-from fairlead.cluster.server.tokens import Tokens
+from fairlead.cluster.server.tokens import ISSUER, Tokens
 from fairlead.cluster.server.watching import DEFAULT_SECONDS, WatchStream
 from fairlead.cluster.store.objects import private_copy, unsupported_option
 from fairlead.cluster.store.owners import check_patch_options, owner_name
@@ -44,7 +44,7 @@ from fairlead.errors import ApiError, BadRequest, InternalError, MethodNotAllowe
 if TYPE_CHECKING:
     from fairlead.cluster.server.asking import Answerer
     from fairlead.cluster.server.explaining import AskExplainer
-    from fairlead.cluster.server.tokens import User
+    from fairlead.cluster.server.tokens import Reference, User
     from fairlead.cluster.store.store import Store
     from fairlead.core.model.flow import Doc
 
@@ -54,9 +54,14 @@ HEADER_LIMIT = 16 * 1024
 WATCH_BUFFER = 10_000
 WATCH_SEND_BUFFER = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
+WARNING_LENGTH, WARNINGS_IN_ALL, MOST_WARNINGS = 256, 4096, 64
 OF_RUNNING_CONTAINERS = ("log", "exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize")
 """Subresources that cannot be: behind a simulated pod there is no process."""
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+_BOUND_KINDS = {
+    "ServiceAccount": kinds.SERVICE_ACCOUNT, "Pod": kinds.POD, "Secret": kinds.SECRET, "Node": kinds.NODE,
+}  # fmt: skip
+"""What a token can be bound to."""
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 _REVIEW_KINDS = frozenset(REVIEWS.values())
 _PASSED_ON = ("dryRun", "fieldManager", "fieldValidation", "gracePeriodSeconds", "propagationPolicy", "force")
@@ -87,7 +92,7 @@ class Server:
         self._attendance = attendance or Attendance()
         self.host, self.port = host, port
         self._api = api or StoreApi(store)
-        self._tokens = Tokens(token, lambda: store.now)
+        self._tokens = Tokens(token, lambda: store.now, self._is_there)
         self._openapi_of = OpenApi(store.registry)
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
         self._explainers, self._answerers, self._metrics = explainers, answerers, metrics
@@ -101,11 +106,7 @@ class Server:
 
     async def start(self) -> None:
         """Begin to listen; from here on `port` is the real one."""
-        server = web.Server(
-            self._handle,
-            access_log=None, logger=_quiet(), max_line_size=HEADER_LIMIT, max_field_size=HEADER_LIMIT,
-        )  # fmt: skip
-        self._listener = Listener(server, within=SHUTDOWN_SECONDS)
+        self._listener = Listener(self._handle, within=SHUTDOWN_SECONDS, line=HEADER_LIMIT, field=HEADER_LIMIT)
         self.port = await self._listener.start(self.host, self.port, self._tls)
 
     async def stop(self) -> None:
@@ -142,17 +143,24 @@ class Server:
         if is_explanation(path) and request.method == "GET":
             return _json(await explanation_document(path, self._explainers))
         if path == QUESTIONS_PATH and request.method == "POST":
-            return _json(await answer_to(await request.read(), self._answerers))
+            return _json(await answer_to_request(request, self._answerers))
         if path == "/metrics" and request.method == "GET" and self._metrics is not None:
             return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)
 
     def _authenticate(self, request: web.BaseRequest) -> User:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        user = self._tokens.user(token) if scheme == "Bearer" else None
-        if user is None:
+        user = self._tokens.user(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None or ISSUER not in user.audiences:
             raise Unauthorized("Unauthorized")
         return user
+
+    def _find_bound(self, kind: str, namespace: str, name: str) -> Doc | None:
+        return self.store.get(_BOUND_KINDS[kind], namespace, name)
+
+    def _is_there(self, bound: Reference) -> bool:
+        doc = self._find_bound(bound.kind, bound.namespace, bound.name)
+        return doc is not None and doc["metadata"].get("uid") == bound.uid
 
     def _health(self, path: str) -> web.Response:
         if path.startswith("/readyz") and not self._ready():
@@ -276,7 +284,7 @@ class Server:
         if target.subresource == "token":
             account = self.store.read(target.kind, target.namespace, target.name)
             body = private_copy(negotiation.decode_body(raw, content_type, TOKEN_REQUEST))
-            return _json(token_for(account, body, self._tokens), 201)
+            return _json(token_for(account, body, self._tokens, self._find_bound), 201)
         body = private_copy(negotiation.decode_body(raw, content_type, EVICTION))
         params = {"dryRun": request.query["dryRun"]} if "dryRun" in request.query else {}
         write = Write(Verb.CREATE, target.kind, target.namespace, target.name, body=body, subresource="eviction",
@@ -363,13 +371,6 @@ def _check_validation(method: str, params: Mapping[str, str]) -> None:
         raise unsupported_option(_OPTIONS[method], "fieldValidation", f'"{given}"', supported)
 
 
-def _quiet() -> logging.Logger:
-    """For what the HTTP library says about malformed requests, which are the sender's affair."""
-    quiet = logging.getLogger("fairlead.api.http")
-    quiet.setLevel(logging.CRITICAL)
-    return quiet
-
-
 def _not_allowed() -> MethodNotAllowed:
     return MethodNotAllowed("the server does not allow this method on the requested resource")
 
@@ -381,12 +382,28 @@ def _failure(error: ApiError) -> web.Response:
     return response
 
 
+def fitting_warnings(warnings: Sequence[str]) -> list[str]:
+    """The warnings that fit in the headers of an answer: 256 characters each and 4 KiB in all, as kube-apiserver has
+    it, and not more than clients written in Python take. Characters that a header cannot hold are replaced, because a
+    write that happened must not look failed."""
+    plain = ["".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text) for text in warnings]
+    if sum(map(len, plain)) > WARNINGS_IN_ALL:
+        plain = [text[:WARNING_LENGTH] for text in plain]
+    fitting, length = [], 0
+    for text in plain[:MOST_WARNINGS]:
+        length += len(text)
+        if length > WARNINGS_IN_ALL:
+            break
+        fitting.append(text)
+    return fitting
+
+
 def _json(document: Doc, status: int = 200, warnings: list[str] | None = None) -> web.Response:
     return _json_bytes(orjson.dumps(document), status, warnings)
 
 
 def _json_bytes(body: bytes, status: int = 200, warnings: list[str] | None = None) -> web.Response:
     headers: CIMultiDict[str] = CIMultiDict({"Content-Type": "application/json"})
-    for warning in warnings or ():
+    for warning in fitting_warnings(warnings or ()):
         headers.add("Warning", '299 - "' + warning.replace("\\", "\\\\").replace('"', '\\"') + '"')
     return web.Response(body=body, status=status, headers=headers)

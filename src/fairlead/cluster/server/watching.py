@@ -52,6 +52,8 @@ class WatchStream:
         self._end = asyncio.get_running_loop().time() + seconds
         self._response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache"})
         self._subscription: Subscription | None = None
+        self._sent = 0
+        """The highest version that the client has seen; a bookmark never goes behind it."""
 
     async def run(self, namespace: str, *, name: str = "", buffer: int) -> web.StreamResponse:
         """Serve the watch to its end."""
@@ -90,7 +92,7 @@ class WatchStream:
         await self._drain(subscription)
         if initial_version is not None and self._bookmarks:
             await self._bookmark(initial_version, initial=True)
-        while (left := self._end - loop.time()) > 0 and not subscription.overflowed:
+        while (left := self._end - loop.time()) > 0 and not (subscription.overflowed or subscription.ended):
             awake = await woken(self._ready, min(left, BOOKMARK_SECONDS))
             self._ready.clear()
             version = self._store.resource_version
@@ -100,6 +102,7 @@ class WatchStream:
 
     async def _drain(self, subscription: Subscription) -> None:
         while events := subscription.drain(EVENTS_PER_WRITE):
+            self._sent = max(self._sent, max(version for _, _, version in events))
             await self._write(
                 b"".join(
                     b'{"type":"%b","object":%b}\n' % (type_.encode(), self._form.record(record))
@@ -108,7 +111,8 @@ class WatchStream:
             )
 
     async def _bookmark(self, version: int, *, initial: bool = False) -> None:
-        await self._write(b'{"type":"BOOKMARK","object":' + self._form.bookmark(version, initial=initial) + b"}\n")
+        self._sent = max(self._sent, version)
+        await self._write(b'{"type":"BOOKMARK","object":' + self._form.bookmark(self._sent, initial=initial) + b"}\n")
 
     async def _write(self, data: bytes) -> None:
         await self._response.write(data)

@@ -30,7 +30,7 @@ Show = Callable[["Kind", Record], "Doc"]
 """Gives the document of a record in the version that a kind speaks."""
 _HAPPENED = {happened.value: happened for happened in Happened}
 _ADDED, _MODIFIED, _DELETED = Happened
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _KIND = attrgetter("kind")
 TRIM_SLACK = 1.25
 """A log grows this far past its bound before the surplus is cut off in one go."""
@@ -133,12 +133,14 @@ class Log:
 
 class Subscription:
     """One watcher's bounded queue. A watcher that does not keep up is cut off: `overflowed` turns True, nothing more
-    is queued, and nobody else notices. `wake` is called when there is something to drain; it must not write."""
+    is queued, and nobody else notices. One whose kind is gone has `ended`: it reads what is queued. `wake` is called
+    when there is something to drain; it must not write."""
 
     def __init__(self, selection: Selection, *, limit: int, wake: Callable[[], None] | None = None) -> None:
         self.selection = selection
         self.wake = wake
         self.overflowed = False
+        self.ended = False
         self._limit = limit
         self._queue: deque[tuple[EventType, Record, int]] = deque()
 
@@ -152,7 +154,7 @@ class Subscription:
 
     def offer(self, kind: Kind, events: Iterable[Event]) -> None:
         """Take in what happened to objects of a stored kind."""
-        if self.overflowed:
+        if self.overflowed or self.ended:
             return
         heard = False
         for event in events:
@@ -164,6 +166,12 @@ class Subscription:
                     break
                 self._queue.append((*seen, event.version))
         if heard and self.wake is not None:
+            self.wake()
+
+    def finish(self) -> None:
+        """Nothing more will come; whoever listens reads what is queued and then ends."""
+        self.ended = True
+        if self.wake is not None:
             self.wake()
 
     def cut_off(self) -> None:
@@ -277,13 +285,17 @@ class History:
                 followers.remove(follower)
 
     def move(self, old: Kind, new: Kind | None) -> None:
-        """A kind was defined anew (or no longer): its log goes on under the new one, its watchers begin anew."""
+        """A kind was defined anew: its log goes on under the new one, its watchers begin anew. Or it was no longer
+        defined: its watchers end when they have read everything."""
         log, followers = self._logs.pop(old, None), self._followers.pop(old, ())
         if new is not None and log is not None:
             self._logs[new] = log
         for follower in followers:
             if isinstance(follower, Subscription):
-                follower.cut_off()
+                if new is None:
+                    follower.finish()
+                else:
+                    follower.cut_off()
 
     def compact(self, now: float) -> None:
         """Forget what is too old."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from fairlead.cluster.store.objects import Key, Record
     from fairlead.core.model.kinds import Kind
 
+Records: TypeAlias = dict[str, dict[str, "Record"]]
+"""By namespace and name."""
 _NAME = attrgetter("name")
 
 
@@ -21,7 +23,7 @@ class ObjectTable:
     """Kinds that are served in several versions are kept under the stored one."""
 
     def __init__(self) -> None:
-        self._by_kind: dict[Kind, dict[str, dict[str, Record]]] = {}
+        self._by_kind: dict[Kind, Records] = {}
         self._changes: dict[Kind, int] = {}
         self._listed: dict[Kind, tuple[int | None, list[Record]]] = {}
         """Of kinds without namespaces: how often their objects were changed, and the last list with the count at which
@@ -77,15 +79,24 @@ class ObjectTable:
         if not kind.namespaced:
             self._changes[kind] = self._changes.get(kind, 0) + 1
 
-    def move(self, old: Kind, new: Kind | None, conform: Callable[[Kind, Record], Record]) -> None:
-        """Objects of a stored kind become objects of another one, in the form that `conform` gives them, or vanish."""
+    def move(self, old: Kind, new: Kind, conform: Callable[[Kind, Record], Record]) -> Records:
+        """Objects of a stored kind become objects of another one, in the form that `conform` gives them; returns what
+        they were, for `put_back`."""
         kept = self._by_kind.pop(old, {})
         self._listed.pop(old, None)
-        if new is not None and kept:
+        if kept:
             self._by_kind[new] = {
                 namespace: {name: conform(new, record) for name, record in records.items()}
                 for namespace, records in kept.items()
             }
+        return kept
+
+    def put_back(self, old: Kind, new: Kind, kept: Records) -> None:
+        """Undo a `move` after which nothing of the new kind was changed."""
+        self._by_kind.pop(new, None)
+        self._listed.pop(new, None)
+        if kept:
+            self._by_kind[old] = kept
 
 
 def _with_slash(namespace: str) -> str:

@@ -25,6 +25,7 @@ from fairlead.cluster.ownership.managers import (
 )
 from fairlead.cluster.ownership.shape import TypeShape, shape_of
 from fairlead.cluster.store.objects import private_copy
+from fairlead.cluster.store.schema import decode
 from fairlead.core.model import kinds
 from fairlead.core.model.times import timestamp
 from fairlead.errors import BadRequest, Invalid, UnsupportedMedia
@@ -92,6 +93,8 @@ class Owners:
             )
         config = private_copy(write.body)
         _check_configuration(kind, write, config)
+        if kind.storage is not kind:  # a version is converted before it is decoded, and trusts the types of its fields
+            decode(kind, config)
         applied: OwnedDocument = apply_configuration(
             self._writer(write), live, config, force=write.params.get("force") in ("true", "1", "")
         )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fairlead.cluster.store.objects import Record
 
 Match = Literal["", "Exact", "NotOlderThan"]
+_MOST_DIGITS = 20
+"""Of a number of 64 bits. Longer ones are not read: that takes a time that grows with their length."""
 _TOKEN_VERSION = "meta.k8s.io/v1"
 
 
@@ -69,11 +71,18 @@ def parse_version(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():
-        raise BadRequest(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}":'
-            " invalid syntax"
-        )
-    return int(text)
+        raise _bad_version(text, "invalid syntax")
+    digits = text.lstrip("0")
+    if len(digits) > _MOST_DIGITS or int(digits or "0") >= 1 << 64:
+        raise _bad_version(text, "value out of range")
+    return int(digits or "0")
+
+
+def _bad_version(text: str, why: str) -> BadRequest:
+    return BadRequest(
+        f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}":'
+        f" {why}"
+    )
 
 
 def too_large(wanted: int, current: int) -> ApiError:

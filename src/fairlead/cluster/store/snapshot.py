@@ -13,6 +13,7 @@ object that changes meanwhile is seen as it is when its kind's turn comes.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ import orjson
 
 from fairlead.client.port import Query
 from fairlead.cluster.store.snapshot_redaction import redacted
+from fairlead.core.family import brought
 from fairlead.core.model import kinds as k
 from fairlead.core.model.times import timestamp
 from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, ScenarioError
@@ -45,12 +47,11 @@ SAVED: tuple[Kind, ...] = (
     k.STATEFUL_SET, k.DAEMON_SET, k.CONTROLLER_REVISION, k.HORIZONTAL_POD_AUTOSCALER,
     # Of two versions the one that is served, the newer if both are.
     k.WORKLOAD_BETA, k.WORKLOAD, k.POD_GROUP_BETA, k.POD_GROUP,
-    k.X_POD_GROUP, k.VC_QUEUE, k.VC_HYPER_NODE, k.VC_NUMATOPOLOGY, k.VC_NODE_SHARD, k.VC_JOB_TEMPLATE, k.VC_JOB_FLOW,
-    k.VC_CRON_JOB, k.VC_JOB, k.VC_POD_GROUP,
-    k.KOORD_COLOCATION_PROFILE, k.KOORD_QUOTA_PROFILE, k.KOORD_ELASTIC_QUOTA, k.KOORD_DEVICE, k.KOORD_NODE_TOPOLOGY,
-    k.KOORD_NETWORK_TOPOLOGY, k.KOORD_NODE_METRIC, k.KOORD_NODE_SLO, k.KOORD_POD_GROUP, k.KOORD_RESERVATION,
-    k.KOORD_MIGRATION_JOB, k.POD,
+    k.X_POD_GROUP,
+    *(kind for saved in brought("saved") for kind in saved),
+    k.POD,
 )  # fmt: skip
+"""Kinds that are saved, in this order."""
 _PAGE = 500
 
 
@@ -119,12 +120,12 @@ def _stripped(kind: Kind, doc: Doc) -> Doc:
 
 def _is_left_behind(owner: Doc) -> bool:
     """Whether an owner is of a kind that is not saved: its dependents would be taken for orphans and go."""
-    is_it = [kind for kind in k.BUILT_IN if (kind.api_version, kind.kind) == (owner["apiVersion"], owner["kind"])]
+    is_it = [kind for kind in k.served_kinds() if (kind.api_version, kind.kind) == (owner["apiVersion"], owner["kind"])]
     return bool(is_it) and is_it[0].storage not in SAVED
 
 
 def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redaction: RedactionOptions) -> int:
-    """Write a file, all or nothing; returns how many documents are in it."""
+    """Write a file that only its owner reads, all or nothing; returns how many documents are in it."""
     documents = list(documents)
     header = {
         "fairlead": "snapshot", "version": VERSION, "savedAt": timestamp(now), "objects": len(documents),
@@ -132,7 +133,9 @@ def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redactio
     }  # fmt: skip
     partial = path.with_name(path.name + ".partial")
     try:
-        with gzip.open(partial, "wb", compresslevel=6) as file:
+        partial.unlink(missing_ok=True)  # also a link that somebody put there
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as raw, gzip.open(raw, "wb", compresslevel=6) as file:
             for line in (header, *documents):
                 file.write(orjson.dumps(line) + b"\n")
         partial.replace(path)

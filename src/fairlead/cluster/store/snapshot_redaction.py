@@ -12,18 +12,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.family import families
+
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
 REDACTED = "redacted"
 REGISTRY = "registry.example"
 KEPT_PREFIXES = (
-    "scheduling.", "scheduler.", "volcano.sh/", "batch.kubernetes.io/", "pv.kubernetes.io/",
+    "scheduling.", "scheduler.", "batch.kubernetes.io/", "pv.kubernetes.io/",
     "deployment.kubernetes.io/", "volume.kubernetes.io/",
     "volume.beta.kubernetes.io/", "storageclass.kubernetes.io/", "controller.kubernetes.io/",
     "cluster-autoscaler.kubernetes.io/", "storage.alpha.kubernetes.io/", "fairlead.io/", "kwok.x-k8s.io/",
     "deprecated.daemonset.template.generation", "kubernetes.io/config.source", "kubernetes.io/config.mirror",
-    "descheduler.alpha.kubernetes.io/", "karpenter.sh/", "koordinator.sh/", "node.koordinator.sh/",
+    "descheduler.alpha.kubernetes.io/", "karpenter.sh/",
+    *(prefix for family in families() for prefix in family.kept_annotations),
 )  # fmt: skip
 """What annotations begin with that somebody schedules by."""
 _OF_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

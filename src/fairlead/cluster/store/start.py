@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -12,18 +13,20 @@ from fairlead.cluster.store.objects import Key, Record, encode
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.priorities import CLUSTER_CRITICAL, SYSTEM_PRIORITIES
-from fairlead.errors import JournalError
 
 if TYPE_CHECKING:
     from fairlead.cluster.custom.catalog import Catalog
     from fairlead.cluster.store.journal import Journal
     from fairlead.core.model.kinds import Kind, Registry
 
+log = logging.getLogger("fairlead.journal")
+
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 def load(journal: Journal, registry: Registry, catalog: Catalog, put: Callable[[Kind, Key, Record], None]) -> int:
-    """Hand everything that the journal holds to `put`; returns the version to go on from."""
+    """Hand everything that the journal holds to `put`; returns the version to go on from. What belongs to no kind is
+    set aside in the journal: one wrong row must not keep a whole cluster from starting."""
     by_resource = {f"{kind.group}/{kind.version}/{kind.plural}": (kind, kind.storage) for kind in registry}
     defined: list[tuple[str, Record]] = []  # a definition may come after its objects
     for number, resource, namespace, name, raw in journal.load():
@@ -35,12 +38,18 @@ def load(journal: Journal, registry: Registry, catalog: Catalog, put: Callable[[
         if kind is not storage:  # it was kept in another version once
             record = _with_document(record, convert(record.doc, kind, storage))
         put(storage, (namespace, name), record)
+    unknown: dict[str, list[int]] = {}
     for resource, record in defined:
-        group, _, plural = resource.split("/")
+        group, plural = resource.split("/")[0], resource.rpartition("/")[2]
         stored = catalog.stored_kind(f"{plural}.{group}")
         if stored is None:
-            raise JournalError(f'the journal holds objects of a resource that is not served: "{resource}"')
-        put(stored, record.key, conformed_record(stored, record))
+            unknown.setdefault(resource, []).append(record.version)
+        else:
+            put(stored, record.key, conformed_record(stored, record))
+    for resource, versions in unknown.items():
+        text = "the journal holds %d objects of %s, which no definition serves: they are set aside, and not served"
+        log.warning(text, len(versions), resource)
+        journal.set_aside(versions, "no definition serves its resource")
     version = journal.resource_version
     return version + RESTART_GAP if version else 0
 

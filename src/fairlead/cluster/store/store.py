@@ -9,7 +9,7 @@ change), and `tick()` deletes what has expired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from operator import attrgetter
 from random import Random
@@ -28,15 +28,15 @@ from fairlead.cluster.store.objects import DecodedCache, Key, Record, not_found,
 from fairlead.cluster.store.paging import Chunk, PageRequest, chunk, expired, parse_version, too_large
 from fairlead.cluster.store.retention import Retention, RetentionLimits
 from fairlead.cluster.store.selection import Selection
-from fairlead.cluster.store.start import conformed_record, first_objects, load
+from fairlead.cluster.store.start import first_objects, load
 from fairlead.cluster.store.storeapi import StoreApi
 from fairlead.cluster.store.verbs import VerbOutcome, Verbs
 from fairlead.core.model.flow import Doc, Verb, Watch, Write
 from fairlead.core.model.kinds import EVENT, POD, Kind, Registry
 from fairlead.errors import Gone, NotFound
-from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
+    from fairlead.cluster.admission.hooks import KindHooks
     from fairlead.cluster.store.journal import Journal
 
 __all__ = ["Store", "StoreApi"]
@@ -54,7 +54,9 @@ Names: TypeAlias = list[str]
 
 
 class Store:
-    """The objects, their history and the rules for changing them. Also the DocView that controllers read."""
+    """The objects, their history and the rules for changing them. Also the DocView that controllers read.
+
+    `hooks` are what admission does for single kinds: `kind_hooks` of cluster/admission/hooks.py unless given."""
 
     def __init__(
         self,
@@ -67,8 +69,7 @@ class Store:
         history_seconds: float = HISTORY_SECONDS,
         limits: RetentionLimits | None = None,
         decoded: int | None = DECODED_DOCUMENTS,
-        all_webhooks: bool = False,
-        quirks: Quirks = FIXED,
+        hooks: Mapping[Kind, KindHooks] | None = None,
         check_bindings: bool = False,
     ) -> None:
         self.registry = registry or Registry()
@@ -77,7 +78,7 @@ class Store:
         self._decoded = DecodedCache(decoded)
         self._retention = Retention(limits or RetentionLimits())
         self._history = History(version=0, limit=history, age=history_seconds)
-        catalog = Catalog(self.registry, self._moved)
+        catalog = Catalog(self.registry)
         room = BindingRoom() if check_bindings else None
         self._commits = Commits(
             self._table, catalog, self._history, self._retention,
@@ -87,7 +88,7 @@ class Store:
             self._started = self._clock()
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
-        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks, quirks=quirks, room=room)
+        self._verbs = Verbs(self, clock=clock, rng=rng, hooks=hooks, room=room)
         self._definitions = DefinitionCleanup(self._table, catalog, delete=self._delete, change=self._decided)
         with self.batch():
             for write in first_objects():
@@ -313,8 +314,3 @@ class Store:
         self._commits.put(kind, key, record)
         if kind is POD or kind is EVENT:  # nothing else has a time to live
             self._retention.notice(kind, key, record, self._started)
-
-    def _moved(self, old: Kind, new: Kind | None) -> None:
-        """Objects of a kind that was defined anew go on as objects of the new one."""
-        self._table.move(old, new, conformed_record)
-        self._history.move(old, new)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.client.port import EVERYTHING, Page, Query, WatchEvent
 from fairlead.cluster.store.subresources import scale_of
-from fairlead.errors import ApiError, Gone
+from fairlead.errors import ApiError, Gone, StorageFull
 
 if TYPE_CHECKING:
     from fairlead.cluster.store.history import Subscription
@@ -69,6 +69,8 @@ class StoreApi:
         while end is None or loop.time() < end:
             for event in self._drained(kind, subscription):
                 yield event
+            if subscription.ended:
+                return
             pause = BOOKMARK_SECONDS if end is None else min(BOOKMARK_SECONDS, end - loop.time())
             if not await woken(ready, pause) and bookmarks:
                 yield self._bookmark(kind)
@@ -99,12 +101,20 @@ class StoreApi:
     def _flush(self) -> None:
         """Perform what has gathered, in order, and answer when it is on disk."""
         waiting, self._waiting = self._waiting, []
+        self._perform_together(waiting)
+
+    def _perform_together(self, waiting: Waiting) -> None:
         answers: Answers = []
         try:
             with self.store.batch():
                 for write, warnings, future in waiting:
                     self._attempt(write, warnings, future, answers)
         except ApiError as error:
+            if isinstance(error, StorageFull) and len(waiting) > 1:  # a deletion by itself may be possible
+                for one in waiting:
+                    if not one[2].done():
+                        self._perform_together([one])
+                return
             for future, _ in answers:
                 _fail(future, error)
             return

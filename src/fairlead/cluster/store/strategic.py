@@ -13,7 +13,8 @@ Invariant: nothing that comes from a patch keeps a directive or a null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cluster.store.typetable import FieldKind, TypeField, TypeStruct
@@ -67,7 +68,9 @@ def _apply_list_directive(struct: TypeStruct | None, merged: Doc, patch: Doc, ke
     """The directives beside a list that the patch itself does not mention."""
     if key.startswith(_DELETE):
         name = key.removeprefix(_DELETE)
-        unwanted = patch[key] or []
+        if not isinstance(patch[key], list | None) or not isinstance(merged.get(name), list | None):
+            raise PatchFailed(f"invalid {key}: {go_text(patch)}")
+        unwanted = _Places(patch[key] or [])
         kept = [value for value in merged.get(name) or [] if value not in unwanted]
         merged[name] = _ordered(kept, kept, patch.get(_ORDER + name), "")
     elif key.startswith(_ORDER):
@@ -113,7 +116,7 @@ class _Every(dict[str, TypeField]):
 def _merge_list(field: TypeField, old: list[Any], new: list[Any], order: Any) -> list[Any]:
     if not field.merge_key:
         _check_order(new, order, "")
-        united = [*old, *(value for index, value in enumerate(new) if value not in old and value not in new[:index])]
+        united = _united(old, new)
         return _ordered(united, old, new if order is None else order, "")
     _same_types(old, new)
     _check_order(new, order, field.merge_key)
@@ -126,6 +129,14 @@ def _merge_list(field: TypeField, old: list[Any], new: list[Any], order: Any) ->
         if element.get(_PATCH) != "delete":
             _merge_element(field, merged, element)
     return _ordered(merged, old, new if order is None else order, field.merge_key)
+
+
+def _united(old: list[Any], new: list[Any]) -> list[Any]:
+    """The old values and those of the new ones that are not among them, each once."""
+    if all(isinstance(value, str) for value in (*old, *new)):
+        known = set(old)
+        return [*old, *(value for value in dict.fromkeys(new) if value not in known)]
+    return [*old, *(value for index, value in enumerate(new) if value not in old and value not in new[:index])]
 
 
 def _check_directive(element: Doc) -> None:
@@ -192,20 +203,38 @@ def _ordered(merged: list[Any], old: list[Any], order: Any, key: str) -> list[An
     def identity(element: Any) -> Any:
         return _identity(element, key)
 
-    wanted = [identity(element) for element in order]
-    before = [identity(element) for element in old]
+    wanted = _Places(identity(element) for element in order)
+    before = _Places(identity(element) for element in old)
     named = sorted((e for e in merged if identity(e) in wanted), key=lambda e: wanted.index(identity(e)))
     others = [element for element in merged if identity(element) not in wanted]
     return _interleave(others, named, before, identity)
 
 
-def _interleave(others: list[Any], named: list[Any], before: Sequence[Any], identity: Any) -> list[Any]:
+class _Places:
+    """The first place of each value of a list, found at once for values that can be hashed."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = list(values)
+        self._hashed: dict[Any, int] | None = None
+        if all(isinstance(value, str) for value in self._values):
+            self._hashed = {value: at for at, value in reversed(list(enumerate(self._values)))}
+
+    def __contains__(self, value: Any) -> bool:
+        if self._hashed is not None:
+            return isinstance(value, str) and value in self._hashed
+        return value in self._values
+
+    def index(self, value: Any) -> int:
+        return self._values.index(value) if self._hashed is None else self._hashed[value]
+
+
+def _interleave(others: list[Any], named: list[Any], before: _Places, identity: Any) -> list[Any]:
     out: list[Any] = []
-    left, right = list(others), list(named)
+    left, right = deque(others), deque(named)
     while left and right:
         one, two = identity(left[0]), identity(right[0])
         first = one in before and two in before and before.index(one) < before.index(two)
-        out.append(left.pop(0) if first else right.pop(0))
+        out.append(left.popleft() if first else right.popleft())
     return [*out, *left, *right]
 
 

@@ -1,6 +1,7 @@
-"""BindingDriver: every binding from its beginning to its end, whether an attempt, a gang or a round placed the pod.
+"""BindingDriver: every binding from its beginning to its end, whichever mode placed the pod.
 
-    begin ─▶ advance ─▶ (writes, replies, advance ...) ─▶ ended: bound, or the place is given up and the pod waits again
+    begin ─▶ advance ─▶ (writes, replies, advance ...) ─▶ ended: bound, or the place is given up
+                                                           └─▶ Placer.bound, Placer.failed
 
 Invariant: a write whose reply is outstanding belongs to exactly one binding, and a binding that ended is in nobody's
 list any more unless a gang holds its place.
@@ -9,22 +10,19 @@ list any more unless a gang holds its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.core.engine.cycle.attempt import Committed, refused_on_node, undo
-from fairlead.core.engine.cycle.binding import Binding, BindingStage, told_after_binding
-from fairlead.core.model.events import ASSIGNED_POD_DELETE
-from fairlead.volcano.rounds.tally import bound
+from fairlead.core.engine.cycle.attempt import Committed
+from fairlead.core.engine.cycle.binding import Binding, BindingStage, call_post_bind
+from fairlead.core.engine.queue.entry import Entry
+from fairlead.core.framework.points import Permission, unreserve
 
 if TYPE_CHECKING:
-    from fairlead.core.engine.cycle.outcome import Failure
+    from fairlead.core.engine.cycle.placement import Placed
     from fairlead.core.engine.cycle.under_way import BindingsUnderWay
-    from fairlead.core.engine.explain.pod import Explanations
-    from fairlead.core.engine.gangs.driver import GangDriver
     from fairlead.core.engine.guard import Guard
+    from fairlead.core.engine.modes import Placer
     from fairlead.core.engine.queue.backlog import Backlog
-    from fairlead.core.engine.queue.entry import Entry
     from fairlead.core.engine.step_output import StepOutput
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.model.flow import Reply, Write
@@ -32,44 +30,35 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
 
 _ENDED, _WAITING = BindingStage.ENDED, BindingStage.WAITING
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 class BindingDriver:
-    """`fail` puts a pod back into the queue, `try_again` makes another attempt at a held place and `notice_rounds`
-    wakes the rounds; the Scheduler has them, because they begin attempts and rounds."""
-
-    gangs: GangDriver
-    """Set by the Scheduler: gangs and bindings need each other."""
-
     def __init__(
-        self,
-        cluster: Cluster,
-        backlog: Backlog,
-        bindings: BindingsUnderWay,
-        guard: Guard,
-        *,
-        output: StepOutput,
-        explanations: Explanations,
-        fail: Callable[[Entry, Failure], None],
-        try_again: Callable[[Binding], None],
-        notice_rounds: Callable[[], None],
+        self, cluster: Cluster, backlog: Backlog, bindings: BindingsUnderWay, guard: Guard, output: StepOutput
     ) -> None:
         self._cluster, self._backlog, self._bindings, self._guard = cluster, backlog, bindings, guard
-        self._output, self._explanations = output, explanations
-        self._fail, self._try_again, self._notice_rounds = fail, try_again, notice_rounds
+        self._output = output
         self._binding_of_write: dict[Write, Binding] = {}
 
-    def begin(self, entry: Entry, cycle: Cycle, committed: Committed) -> None:
+    def begin(self, entry: Entry, cycle: Cycle, committed: Committed, placer: Placer) -> None:
         """A pod has a place on the table; its way to the API begins."""
         pod, output = entry.pod, self._output
         self._backlog.nominator.clear(pod.uid)
-        binding = Binding(entry, cycle, committed.placed, committed.permission, now=output.now)
+        binding = Binding(entry, cycle, committed.placed, committed.permission, placer, now=output.now)
         self._bindings[pod.uid] = binding
-        self._explanations.placed(entry, committed.placed, cycle, node=binding.node_name, now=output.now)
+        output.explanations.placed(entry, committed.placed, cycle, node=binding.node_name, now=output.now)
+        self._follow(binding, self._open)
+
+    def _open(self, binding: Binding) -> None:
         if binding.open():
-            binding.told = output.condition(pod, nominated=binding.node_name)
+            binding.note_condition(self._output.condition(binding.pod, nominated=binding.node_name))
         self.advance(binding)
+
+    def begin_unqueued(self, pod: Pod, cycle: Cycle, placed: Placed, placer: Placer) -> None:
+        """The same for a pod that its mode took out of no queue, and that needs nobody's permission."""
+        now = self._output.now
+        self.begin(Entry(pod, now, attempts=1, first_attempt=now), cycle, Committed(placed, Permission()), placer)
 
     def advance(self, binding: Binding, replies: Sequence[Reply] = ()) -> None:
         """Take a binding as far as it goes without another answer."""
@@ -77,7 +66,7 @@ class BindingDriver:
         writes = binding.advance(self._output.now, replies)
         for write in writes:
             self._binding_of_write[write] = binding
-        self._output.writes += writes
+        self._output.add(writes)
         if binding.past_permit and not before:
             self._backlog.done(binding.pod.uid)
         if binding.stage is _ENDED:
@@ -85,27 +74,25 @@ class BindingDriver:
             return
         self._bindings.attend(binding)
         if binding.stage is _WAITING and binding.entry.pod.group_ref is not None:
-            self.gangs.permitted(binding)
+            binding.placer.permitted(binding)
 
     def end(self, binding: Binding) -> None:
         """A binding came to its end: the pod is bound, or it was refused and its gang may still hold its place."""
         pod, output = binding.pod, self._output
         if binding.status is not None:
-            if self.gangs.holds(binding, output.now):
+            if binding.placer.holds(binding):
                 self._bindings.attend(binding)
             else:
                 self._bindings.end(binding)
                 self._failed(binding)
-                self.gangs.refused(binding)
             return
         self._bindings.end(binding)
         self._backlog.done(pod.uid)
         note = f"Successfully assigned {pod.key} to {binding.node_name}"
         output.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
-        if output.meter is not None and binding.cycle.profile.rounds is not None:
-            output.meter.lapses.extend(bound(binding, output.now))
-        self._explanations.bound(pod.uid)
-        told_after_binding(binding.cycle, binding.row)
+        binding.placer.bound(binding)
+        output.explanations.bound(pod.uid)
+        self._guard.do("calling PostBind", call_post_bind, binding.cycle, binding.row)
         output.decided(binding.entry, pod, "scheduled", node=binding.node_name)
 
     def unanswered(self) -> list[Write]:
@@ -142,7 +129,7 @@ class BindingDriver:
         if binding.stage is _ENDED:
             self.end(binding)
         elif binding.stage is BindingStage.HELD:
-            self._try_again(binding)
+            binding.placer.try_again(binding)
         else:
             self.advance(binding, ())
 
@@ -156,38 +143,11 @@ class BindingDriver:
             self._guard.do("ending a binding", self._failed, binding)
 
     def _failed(self, binding: Binding) -> None:
-        """The place is given up; that is news for others, and for this pod unless it was refused."""
-        assert binding.status is not None
-        rejected, now = binding.status.code.rejected, self._output.now
-        freed = undo(binding.cycle, binding.row)
-        if binding.cycle.profile.rounds is not None:
-            self._leave_to_next_round(binding)
-            return
-        if freed is not None and not rejected:
-            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now)
-        failure = replace(refused_on_node(binding.status), told=binding.told)
-        keeps = binding.keeps_nomination or (not rejected and self._backlog.nominator.has_promised(binding.pod.uid))
-        self._fail(binding.entry, replace(failure, nominated=None) if keeps else failure)
-        if freed is not None and rejected:
-            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=_missed(binding, keeps=keeps))
+        """The place is given up."""
+        binding.placer.failed(binding, self.give_back(binding))
 
-    def _leave_to_next_round(self, binding: Binding) -> None:
-        """A placement by a round that did not come to be: the pod waits for the next round."""
-        assert binding.status is not None
-        message = f"failed to bind to node {binding.node_name}: {binding.status.message}"
-        self._output.event(binding.pod, kind="Warning", reason="FailedScheduling", action="Binding", note=message)
-        pod_state = self._cluster.pods.get(binding.pod.uid)
-        if pod_state is not None and not pod_state.seen.node_name:
-            self._output.condition(pod_state.seen, reason="SchedulerError", message=message)
-        self._notice_rounds()  # the patch may say nothing new, and then no change wakes the next round
-        self._output.decided(binding.entry, binding.pod, "error", message=message)
-
-
-def _missed(binding: Binding, *, keeps: bool) -> Callable[[Entry], bool]:
-    """Who may have missed the place that a refused pod gives back: every other pod. If a group gives the place back,
-    only those whose last attempt found it taken or promised: two groups that each find half of their room would
-    otherwise wake each other for ever."""
-    together, gives_up_promise = binding.together, bool(binding.cycle.pod.nominated_node) and not keeps
-    since = binding.entry.cycle if together and not gives_up_promise else -1
-    own = together | {binding.pod.uid}
-    return lambda entry: entry.pod.uid not in own and entry.cycle > since
+    def give_back(self, binding: Binding) -> Pod | None:
+        """Take the pod off its row; returns it as it was placed, or None if it was not assumed any more. Whatever a
+        plugin raises over it, the pod goes on to wait."""
+        self._guard.do("unreserving", unreserve, binding.cycle, binding.row)
+        return self._cluster.forget(binding.pod.uid)

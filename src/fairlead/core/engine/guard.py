@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 class Guard:
     def __init__(self, cluster: Cluster, bindings: Mapping[str, Binding], complaints: deque[str]) -> None:
-        self._cluster, self._bindings, self._complaints = cluster, bindings, complaints
+        self._cluster, self._bindings = cluster, bindings
+        self.complaints = complaints
+        """Problems for the log that did not stop anything."""
         self.quarantine = Quarantine()
         self.audit = Audit(cluster)
 
@@ -95,7 +97,7 @@ class Guard:
 
     def _complain(self, words: str, preface: str) -> None:
         if words:
-            self._complaints.append(preface + words)
+            self.complaints.append(preface + words)
 
 
 def _looks(entry: Entry) -> object:

@@ -6,7 +6,6 @@ that may wake parked pods. The routing is that of kube-scheduler's event handler
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fairlead.core.model import events, kinds
@@ -22,59 +21,31 @@ from fairlead.core.model.node import Node, node_changes
 from fairlead.core.model.pod import Pod, pod_events
 from fairlead.core.state.cluster import PodPlace
 from fairlead.core.state.gangs import gang_key
-from fairlead.core.state.object_index import GROUP_KINDS
-from fairlead.koordinator.records.gangs import gang_id
+from fairlead.core.state.object_index import EVENTS, GROUP_KINDS
 
 if TYPE_CHECKING:
+    from fairlead.core.engine.binding_driver import BindingDriver
     from fairlead.core.engine.queue.backlog import Backlog
     from fairlead.core.engine.queue.entry import Entry
     from fairlead.core.model.flow import Change, Happened
     from fairlead.core.model.group import PodGroup
+    from fairlead.core.model.kinds import Kind
     from fairlead.core.state.cluster import AppliedChange, Cluster
 
-RESOURCES = {
-    kinds.PERSISTENT_VOLUME: events.PERSISTENT_VOLUME,
-    kinds.PERSISTENT_VOLUME_CLAIM: events.PERSISTENT_VOLUME_CLAIM,
-    kinds.STORAGE_CLASS: events.STORAGE_CLASS,
-    kinds.CSI_NODE: events.CSI_NODE,
-    kinds.CSI_DRIVER: events.CSI_DRIVER,
-    kinds.CSI_STORAGE_CAPACITY: events.CSI_STORAGE_CAPACITY,
-    kinds.VOLUME_ATTACHMENT: events.VOLUME_ATTACHMENT,
-    kinds.RESOURCE_CLAIM: events.RESOURCE_CLAIM,
-    kinds.RESOURCE_SLICE: events.RESOURCE_SLICE,
-    kinds.DEVICE_CLASS: events.DEVICE_CLASS,
-    **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
-    kinds.VC_HYPER_NODE: events.HYPER_NODE,
-    kinds.KOORD_POD_GROUP: events.KOORD_POD_GROUP,
-    kinds.KOORD_ELASTIC_QUOTA: events.ELASTIC_QUOTA,
-    kinds.KOORD_DEVICE: events.KOORD_DEVICE,
-    kinds.KOORD_NODE_METRIC: events.NODE_METRIC,
-    kinds.KOORD_NODE_TOPOLOGY: events.NODE_TOPOLOGY,
-}
-"""The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
-up."""
 _EVENTS = {
     kind: tuple(ClusterEvent(name, action) for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE))
-    for kind, name in RESOURCES.items()
+    for kind, name in EVENTS.items()
 }
 """The events that an object of each of them came, changed or went."""
 _PENDING, _ASSUMED = PodPlace.PENDING, PodPlace.ASSUMED
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 class Intake:
-    def __init__(
-        self,
-        cluster: Cluster,
-        backlog: Backlog,
-        *,
-        serves: Callable[[str], bool],
-        assumed_pod_goes: Callable[[Pod], Pod | None],
-    ) -> None:
+    def __init__(self, cluster: Cluster, backlog: Backlog, binding_driver: BindingDriver) -> None:
         self._cluster = cluster
         self._backlog = backlog
-        self._serves = serves
-        self._assumed_pod_goes = assumed_pod_goes
+        self._binding_driver = binding_driver
         self.documents = 0
 
     def take(self, change: Change, now: float) -> None:
@@ -84,15 +55,15 @@ class Intake:
             return
         if applied.kind is kinds.POD:
             self._pod(applied, now)
-            if change.kind is kinds.KOORD_RESERVATION:
-                self._backlog.move(ClusterEvent(events.RESERVATION, _action(applied)), applied.old, applied.new, now)
+            if change.kind is not kinds.POD and change.kind in EVENTS:  # a pod that stands for an object of this kind
+                self._backlog.move(_event(change.kind, applied), applied.old, applied.new, now)
             return  # no group changes with a pod
         if applied.kind is kinds.NODE:
             self._node(applied, now)
-        elif applied.kind in RESOURCES:
+        elif applied.kind in EVENTS:
             self._other(applied, now)
         for old, new in applied.regrouped:
-            if self._serves(old.scheduler_name):
+            if self._backlog.serves(old.scheduler_name):
                 self._backlog.update(old, new, now)
         for before, after in applied.groups:
             self._group_changed(before, after, ClusterEvent(events.POD_GROUP, ActionType.UPDATE), now)
@@ -116,20 +87,20 @@ class Intake:
                 self._backlog.move(event, old, new, now)
         elif new.node_name:
             self._backlog.move(ASSIGNED_POD_ADD, None, new, now)
-            if self._serves(old.scheduler_name):
+            if self._backlog.serves(old.scheduler_name):
                 self._backlog.delete(old, now)
-        elif self._serves(old.scheduler_name):
+        elif self._backlog.serves(old.scheduler_name):
             self._pending_pod_changed(old, new, applied.was, now)
         pod = new or old
         if pod.group_ref is None:
             return
-        if old is not None or pod.node_name or not self._serves(pod.scheduler_name):
+        if old is not None or pod.node_name or not self._backlog.serves(pod.scheduler_name):
             self._backlog.gang_changed(gang_key(pod), now)
 
     def _pod_added(self, pod: Pod, now: float) -> None:
         if pod.node_name:
             self._backlog.move(ASSIGNED_POD_ADD, None, pod, now)
-        elif self._serves(pod.scheduler_name):
+        elif self._backlog.serves(pod.scheduler_name):
             self._backlog.add(pod, now)
 
     def _pending_pod_changed(self, old: Pod, new: Pod, was: PodPlace | None, now: float) -> None:
@@ -137,7 +108,7 @@ class Intake:
             return
         if was is _ASSUMED:
             if new.terminating and not old.terminating:
-                left = self._assumed_pod_goes(new)
+                left = self._binding_driver.assumed_pod_goes(new)
                 self._backlog.move(ASSIGNED_POD_DELETE, left or new, None, now)
             return
         self._backlog.update(old, new, now)
@@ -149,13 +120,13 @@ class Intake:
         if was is not _PENDING and was is not _ASSUMED:
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
-        if not self._serves(pod.scheduler_name):
+        if not self._backlog.serves(pod.scheduler_name):
             if was is _ASSUMED:  # placed by a round
                 self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         self._backlog.delete(pod, now)
         if was is _ASSUMED:
-            self._assumed_pod_goes(pod)
+            self._binding_driver.assumed_pod_goes(pod)
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
         elif pod.nominated_node:
             self._promise_given_up(pod, now)
@@ -163,10 +134,9 @@ class Intake:
     def _promise_given_up(self, pod: Pod, now: float) -> None:
         """A nominated pod gave up its node: wake the pods that had to leave room for it, those of no higher priority.
         Members of its own gang did not: the attempt that failed for all of them would be repeated at once."""
-        gang = gang_id(pod)
 
         def waited(other: Entry) -> bool:
-            return other.pod.priority <= pod.priority and not (gang and gang_id(other.pod) == gang)
+            return other.pod.priority <= pod.priority and not _in_one_group(pod, other.pod)
 
         self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=waited)
 
@@ -190,8 +160,7 @@ class Intake:
                 self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
 
     def _other(self, applied: AppliedChange, now: float) -> None:
-        added, updated, deleted = _EVENTS[applied.kind]
-        event = deleted if applied.new is None else added if applied.old is None else updated
+        event = _event(applied.kind, applied)
         if applied.kind in GROUP_KINDS:
             self._group_changed(applied.old, applied.new, event, now)
         else:
@@ -211,7 +180,10 @@ class Intake:
             self._backlog.activate(gang.pending()[:1], now)
 
 
-def _action(applied: AppliedChange) -> ActionType:
-    if applied.new is None:
-        return ActionType.DELETE
-    return ActionType.ADD if applied.old is None else ActionType.UPDATE
+def _in_one_group(pod: Pod, other: Pod) -> bool:
+    return bool(pod.group) and pod.group == other.group and pod.namespace == other.namespace
+
+
+def _event(kind: Kind, applied: AppliedChange) -> ClusterEvent:
+    added, updated, deleted = _EVENTS[kind]
+    return deleted if applied.new is None else added if applied.old is None else updated

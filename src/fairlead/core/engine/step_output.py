@@ -6,6 +6,7 @@ decided. It knows what time it is in this step; nobody below the Scheduler asks 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.cycle.outcome import Failure, status_patch
@@ -26,8 +27,8 @@ class StepOutput:
     def __init__(
         self, recorder: EventRecorder, explanations: Explanations, decisions: DecisionLog, nominator: Nominator
     ) -> None:
-        self._recorder, self._explanations = recorder, explanations
-        self._decisions, self._nominator = decisions, nominator
+        self._recorder, self._nominator = recorder, nominator
+        self.explanations, self.decisions = explanations, decisions
         self.meter: Meter | None = None
         """Whoever wants times measured brings a clock."""
         self.writes: list[Write] = []
@@ -36,6 +37,14 @@ class StepOutput:
     def begin(self, now: float) -> None:
         """A step begins: nothing is written yet."""
         self.now, self.writes = now, []
+
+    def measure(self, meter: Meter | None) -> None:
+        """Measure times by this meter from now on."""
+        self.meter = meter
+
+    def add(self, writes: Iterable[Write]) -> None:
+        """Write this after what was written so far."""
+        self.writes.extend(writes)
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Write an Event about a pod."""
@@ -65,7 +74,7 @@ class StepOutput:
         self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)
         rejected = failure.status.code.rejected
         nominated = self._nominator.node_of(pod.uid)
-        self._explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)
+        self.explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)
         self.decided(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
 
     def decided(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
@@ -76,4 +85,4 @@ class StepOutput:
             node=node, message=message, attempts=entry.attempts, waited=waited,
             took=None if self.meter is None else self.meter.clock() - entry.began,
         )  # fmt: skip
-        self._decisions.append(decision)
+        self.decisions.append(decision)

@@ -17,10 +17,10 @@ LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.ph
 
 
 def watches_of(profiles: Sequence[Profile]) -> tuple[Watch, ...]:
-    rounds = any(profile.rounds for profile in profiles)
+    modes = any(profile.mode for profile in profiles)
     plugins = [plugin for profile in profiles for plugin in profile.plugins()]
-    every_pod = rounds or any(kinds.POD in plugin.kinds_read for plugin in plugins)
+    every_pod = modes or any(kinds.POD in plugin.kinds_read for plugin in plugins)
     more = {kind for plugin in plugins for kind in plugin.kinds_read}
     pods = Watch(kinds.POD) if every_pod else LIVING_PODS
     parts = dict.fromkeys(watch for plugin in plugins for watch in plugin.objects_read)
-    return (pods, Watch(kinds.NODE), *indexed_watches(rounds=rounds, more=more), *parts)
+    return (pods, Watch(kinds.NODE), *indexed_watches(modes=modes, more=more), *parts)

@@ -1,6 +1,6 @@
 """Calls of plugins: every call is measured if the cycle is, and whatever a plugin raises names it.
 
-Invariant: no exception of a plugin but a FairleadError leaves these functions.
+Invariant: what leaves these functions is a FairleadError, or an IndexFailed, which is for the Guard of the scheduler.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairlead.core.framework.results.cached_plugin import CachedPlugin
-from fairlead.errors import FairleadError, PluginError
+from fairlead.errors import FairleadError, IndexFailed, PluginError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.plugin import Plugin
+    from fairlead.core.framework.results.cached_plugin import CachedPlugin
     from fairlead.core.framework.verdicts import VerdictCodes
     from fairlead.core.state.nodes import Nodes
 
@@ -25,13 +25,13 @@ HIGHEST = 100
 """The highest score that a plugin may give (MaxNodeScore)."""
 
 
-def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
+def call_plugin(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
     """Call a plugin at a point and return its answer."""
     try:
         if cycle.meter is None:
             return getattr(plugin, point)(cycle, *args)
         return cycle.meter.call(cycle, plugin.name, point, partial(getattr(plugin, point), cycle, *args))
-    except FairleadError:
+    except (FairleadError, IndexFailed):
         raise
     except Exception as error:
         raise PluginError(plugin.name, point, error) from error
@@ -43,21 +43,21 @@ def all_stand_aside(plugins: Sequence[CachedPlugin], cycle: Cycle) -> bool:
         try:
             if not plugin.stands_aside(cycle):
                 return False
-        except FairleadError:
+        except (FairleadError, IndexFailed):
             raise
         except Exception as error:
             raise PluginError(plugin.name, "stands_aside", error) from error
     return True
 
 
-def unmeasured(plugin: Plugin, method: str, cycle: Cycle) -> None:
-    """Call a method that is none of the original's extension points, so that no metric speaks of it."""
+def is_valid_for(plugin: CachedPlugin, cycle: Cycle) -> bool:
+    """Whether a plugin's cached answers may serve the cycle's pod (`CachedPlugin.refresh`)."""
     try:
-        getattr(plugin, method)(cycle)
-    except FairleadError:
+        return plugin.refresh(cycle)
+    except (FairleadError, IndexFailed):
         raise
     except Exception as error:
-        raise PluginError(plugin.name, method, error) from error
+        raise PluginError(plugin.name, "refresh", error) from error
 
 
 def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
@@ -68,7 +68,7 @@ def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes)
         else:
             rejects = plugin.filter(cycle, nodes)
         return codes.refusals(plugin.name, rejects, len(nodes))
-    except FairleadError:
+    except (FairleadError, IndexFailed):
         raise
     except Exception as error:
         raise PluginError(plugin.name, "filter", error) from error
@@ -78,14 +78,12 @@ def passing(plugin: Plugin, cycle: Cycle, nodes: Nodes, ok: NDArray[np.bool_]) -
     """Call a plugin's filter; of the rows of a mask those that it does not refuse, None if it failed to judge a row.
     This is for cycles that are not measured and for callers that do not ask for reasons, or not yet."""
     try:
-        if isinstance(plugin, CachedPlugin) and (fitting := plugin.passing(cycle, nodes)) is not None:
-            return ok & fitting
         for reject in plugin.filter(cycle, nodes):
             if reject.reason.error and reject.rows.any():
                 return None
             ok = ok > reject.rows  # of truth values: the first and not the second
         return ok
-    except FairleadError:
+    except (FairleadError, IndexFailed):
         raise
     except Exception as error:
         raise PluginError(plugin.name, "filter", error) from error

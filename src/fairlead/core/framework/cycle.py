@@ -1,7 +1,7 @@
 """Cycle: what a plugin sees while one pod is being placed (kube-scheduler's CycleState, with the pod and the cluster).
 
-It lives for one attempt. A plugin may leave a note under its own name in `prepare` and read it in `filter`, `score` or
-`reserve`. `copy` gives a trial its own notes, so that nothing of a trial is left in the attempt.
+It lives for one attempt. A plugin may leave a note under its own name in `pre_filter` and read it in `filter`, `score`
+or `reserve`. `copy` gives a trial its own notes, so that nothing of a trial is left in the attempt.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from random import Random
 
+    from fairlead.core.framework.effects import Effects
     from fairlead.core.framework.meter import Meter
     from fairlead.core.framework.profile import Profile
     from fairlead.core.framework.results.signature import SignatureResults
@@ -24,32 +25,37 @@ class Cycle:
     """One attempt to place one pod: the pod, the cluster, and what plugins note about them."""
 
     __slots__ = (
-        "aside", "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
-        "view",
+        "aside", "cluster", "effects", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results",
+        "rng", "view",
     )  # fmt: skip
 
-    def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
+    def __init__(
+        self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random, effects: Effects
+    ) -> None:
         self.pod = pod
         self.cluster = cluster
         self.profile = profile
         self.now = now
         self.rng = rng
+        self.effects = effects
+        """What plugins ask for besides their answers."""
         self.notes: dict[str, Any] = {}
         self.no_filter: set[str] = set()
-        """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
+        """Plugins that stepped aside in `pre_filter`: they are not called at `filter`, `add_pod` and `remove_pod`."""
         self.no_score: set[str] = set()
-        """Plugins that stepped aside in `prepare_scores`."""
+        """Plugins that stepped aside in `pre_score`."""
         self.aside = False
         """Whether all plugins that are not cached stand aside for the pod (`CachedPlugin.stands_aside`)."""
         self.results: SignatureResults | None = None
         """Cached results for pods like this one."""
         self.view: RowView | None = None
-        """Rows that `begin` has the pod see otherwise than they are; None if none, or if they are shown already."""
+        """Rows that `before_pre_filter` has the pod see otherwise than they are; None if none, or if they are shown
+        already."""
         self.meter: Meter | None = None
         """Measures the time that plugins take, in the few cycles that are measured."""
 
     def copy(self) -> Cycle:
-        """The same attempt with notes of its own, for a trial. A note that changes in `added` and `removed` has a
+        """The same attempt with notes of its own, for a trial. A note that changes in `add_pod` and `remove_pod` has a
         `copy` method; others are never modified."""
         twin = copy(self)
         twin.notes = {name: note.copy() if hasattr(note, "copy") else note for name, note in self.notes.items()}

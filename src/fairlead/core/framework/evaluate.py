@@ -1,8 +1,8 @@
-"""Evaluator: asks a profile's plugins at PreFilter, Filter, PreScore and Score, for one attempt after the other.
+"""Evaluator: calls a profile's plugins at PreFilter, Filter, PreScore and Score, for one attempt after the other.
 
-Filters and scores answer for all rows at once, in columns. Plugins of scope CLUSTER are asked every time, here; those
-of scope STATIC and ROW are asked through the result cache (core/framework/results/), which asks them again only about rows
-that changed. Whoever wants to know what is asked, and in which order, need not look into the cache.
+Filters and scores answer for all rows at once, in columns. Plugins of scope CLUSTER are called every time, here; the
+others are called through the result cache (core/framework/results/), which calls them again only for rows that changed.
+Which plugins are called, and in which order, can be read here without the cache.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fairlead.core.framework.calls import all_stand_aside, asked, check_range, passing, refusals_by, unmeasured
+from fairlead.core.framework.calls import all_stand_aside, call_plugin, check_range, passing, refusals_by
 from fairlead.core.framework.plugin import Scope, takes_part
-from fairlead.core.framework.points import ALL_NODES, Preparation, Prepared, merge_prepared, prescore_error
+from fairlead.core.framework.points import ALL_NODES, PreFilterAnswer, PreFilterResult, merge_pre_filter, prescore_error
 from fairlead.core.framework.results.cache import ResultCache
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.core.framework.results.constant import ConstantPart, Contribution
@@ -50,7 +50,7 @@ class BeyondRanking(NamedTuple):
 
 
 class Evaluator:
-    """One profile's plugins, asked for one attempt after the other."""
+    """One profile's plugins, called for one attempt after the other."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -59,22 +59,22 @@ class Evaluator:
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
         self._filter_by_row = {p.name for p in profile.at("filter") if overrides(p, "filter_row")}
         self.rows_judged = 0
-        """How many rows plugins were asked about, for tests and benchmarks."""
+        """How many rows plugins judged, for tests and benchmarks."""
 
     # ---- PreFilter ----
 
-    def prepare(self, cycle: Cycle) -> Preparation:
+    def pre_filter(self, cycle: Cycle) -> PreFilterResult:
         """PreFilter: every plugin looks at the pod once."""
         results = self.cache.results_for(cycle)
         if cycle.meter is None and self._all_stand_aside(cycle, results):
             return ALL_NODES
 
-        def answer(plugin: Plugin) -> Prepared:
+        def answer(plugin: Plugin) -> PreFilterAnswer:
             if plugin.name in results.prepared:
                 return results.prepared[plugin.name]
-            return asked(plugin, "prepare", cycle)  # type: ignore[no-any-return]
+            return call_plugin(plugin, "pre_filter", cycle)  # type: ignore[no-any-return]
 
-        return merge_prepared(results.to_prepare, answer, cycle.no_filter)
+        return merge_pre_filter(results.to_pre_filter, answer, cycle.no_filter)
 
     def _all_stand_aside(self, cycle: Cycle, results: SignatureResults) -> bool:
         """Whether no plugin that is not cached has anything to say about the pod, which is what most pods find."""
@@ -90,8 +90,6 @@ class Evaluator:
         """Filter and Score of the cached plugins: bring the results of the pod's signature up to date."""
         results = cycle.results
         assert results is not None
-        for plugin in results.plan.touching:
-            unmeasured(plugin, "touch_stale", cycle)
         self.rows_judged += results.catch_up(cycle)
         return results
 
@@ -122,28 +120,33 @@ class Evaluator:
         return uncached
 
     def repeats(self, cycle: Cycle) -> bool:
-        """Whether the plugins that are not cached need not be asked for the next pod if it is identical to this one:
-        they stepped aside or gave all rows the same score, and placing this pod does not change that. Those that are
-        `asked_in_runs` are asked again."""
+        """Whether the plugins that are not cached need not be called for the next pod if it is identical to this one:
+        they stepped aside or gave all rows the same score, and placing this pod does not change that. Those of
+        `called_in_runs` are."""
         results = cycle.results
         assert results is not None
-        return results.same_after_placing and (
+        called = results.called_in_runs
+        return called is not None and (
             results.plan.uncached_filter_names <= cycle.no_filter
-            or all(p.name in cycle.no_filter or p in results.plan.asked_in_runs for p in results.plan.uncached_filters)
+            or all(p.name in cycle.no_filter or p in called for p in results.plan.uncached_filters)
         )
 
-    def asked_again(self, cycle: Cycle) -> list[CachedPlugin]:
-        """The plugins that have to be asked about each pod that is identical to this one."""
+    def called_in_runs(self, cycle: Cycle) -> list[CachedPlugin]:
+        """The plugins that have to be called for each pod that is identical to this one."""
         results = cycle.results
         assert results is not None
-        return [plugin for plugin in results.plan.asked_in_runs if plugin.name not in cycle.no_filter]
+        return [plugin for plugin in results.called_in_runs or () if plugin.name not in cycle.no_filter]
 
     def judge_again(self, cycle: Cycle, plugins: Sequence[CachedPlugin]) -> NDArray[np.bool_] | None:
-        """Filter for a pod that is identical to the one before: only these plugins are asked, and the results of the
+        """Filter for a pod that is identical to the one before: only these plugins are called, and the results of the
         others are brought up to date. Returns the mask of feasible rows; None if one of the plugins does not let the
-        pod pass PreFilter, or if a filter failed on a row."""
+        pod pass PreFilter, if a filter failed on a row, or if other plugins are cached for it."""
+        results = cycle.results
+        assert results is not None
+        if self.cache.refreshed_plan(cycle) is not results.plan:
+            return None
         for plugin in plugins:
-            if asked(plugin, "prepare", cycle) is not None:
+            if call_plugin(plugin, "pre_filter", cycle) is not None:
                 return None
         if self.codes.errors:
             judgement = self._judged(cycle, plugins)
@@ -163,7 +166,7 @@ class Evaluator:
         assert results is not None
         if plugin.name in cycle.no_score or plugin not in results.plan.uncached_scorers:
             return 0
-        said = asked(plugin, "score", cycle, nodes)
+        said = call_plugin(plugin, "score", cycle, nodes)
         return said if isinstance(said, int) else None
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
@@ -192,7 +195,7 @@ class Evaluator:
 
     def judge_row(self, cycle: Cycle, row: int) -> int:
         """Filter a single row without the cache. A plugin of scope STATIC that did not refuse the row when the attempt
-        began is not asked again: a trial moves pods, and leaves Node objects as they are."""
+        began is not called again: a trial moves pods, and leaves Node objects as they are."""
         results = cycle.results
         assert results is not None
         passes_static = bool(results.static.codes[row] == FEASIBLE)
@@ -202,7 +205,7 @@ class Evaluator:
             if plugin.name in cycle.no_filter or (passes_static and plugin.scope is Scope.STATIC):
                 continue
             if plugin.name in self._filter_by_row:
-                verdict = asked(plugin, "filter_row", cycle, row)
+                verdict = call_plugin(plugin, "filter_row", cycle, row)
                 if verdict is not None:
                     return self.codes.code(verdict)
                 continue
@@ -215,7 +218,7 @@ class Evaluator:
     # ---- PreScore and Score ----
 
     def score(self, cycle: Cycle, nodes: Nodes) -> tuple[NDArray[np.int64], Sequence[Contribution]]:
-        """Score: totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
+        """Score: totals of the feasible rows, and who contributed what. `pre_score` has been called before."""
         results = cycle.results
         assert results is not None
         constant, varying = self.beyond_ranking(cycle, nodes)
@@ -234,7 +237,7 @@ class Evaluator:
             said = results.aside.scores
         else:
             scorers = results.plan.uncached_scorers
-            said = {p.name: asked(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
+            said = {p.name: call_plugin(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
             if not all(isinstance(answer, int) for answer in said.values()):
                 return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
@@ -257,13 +260,17 @@ class Evaluator:
                 continue
             raw = said.get(plugin.name)
             if raw is None:
-                raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
+                raw = nodes.take(scored.column) if scored is not None else call_plugin(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
                 offset += raw * weight
                 contributions.append(Contribution(plugin.name, weight, uniform=raw * weight))
                 continue
-            values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
+            values = (
+                call_plugin(plugin, "normalize_score", cycle, nodes, raw)
+                if takes_part(plugin, "normalize_score")
+                else raw
+            )
             if len(values):
                 check_range(plugin.name, int(values.min()), int(values.max()))
             weighted = values.astype(np.int64, copy=False) * weight  # plugins of users may answer in narrower numbers
@@ -271,7 +278,7 @@ class Evaluator:
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
         return BeyondRanking(ConstantPart(offset, contributions), varying)
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         """PreScore: which plugins step aside. An error of any of them fails the attempt."""
         results = cycle.results
         assert results is not None
@@ -279,8 +286,8 @@ class Evaluator:
             raise FairleadError(results.score_error)
         if cycle.aside:
             return
-        for plugin in results.plan.uncached_preparers:
+        for plugin in results.plan.uncached_pre_scorers:
             if plugin.name not in cycle.no_score:
-                said = asked(plugin, "prepare_scores", cycle, nodes)
+                said = call_plugin(plugin, "pre_score", cycle, nodes)
                 if said is not None and (error := prescore_error(plugin, said, cycle.no_score)) is not None:
                     raise FairleadError(error)

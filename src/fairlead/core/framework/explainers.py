@@ -1,5 +1,5 @@
-"""What plugins may know besides their verdicts, for explanations. They are asked when somebody wants to know, between
-two attempts; an answer changes nothing."""
+"""What plugins and indexes may know besides verdicts, for explanations. They are called when somebody wants to know,
+between two attempts; an answer changes nothing."""
 
 from __future__ import annotations
 
@@ -29,6 +29,26 @@ class QuotaExplainer(Protocol):
 
     def quota_use(self, pods: Sequence[Pod], cluster: Cluster) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         """By the names of the pods' quotas: `used` and `max`, quantities by resource."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRoom:
+    """What is left of the room that `holder` holds on a row. `why` is why the pods in question may not use it; empty if
+    they may."""
+
+    row: int
+    holder: str
+    left: Mapping[str, int]
+    why: str = ""
+
+
+@runtime_checkable
+class RoomExplainer(Protocol):
+    """An index of a Cluster that knows of room which is held on rows for certain pods."""
+
+    def held_rooms(self, pods: Sequence[Pod]) -> Iterable[HeldRoom]:
+        """All such room; usable is what any of the pods may use."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Extender: the contract of kube-scheduler's HTTP extenders, which filter, score, preempt or bind from outside.
 
-Only the contract is here; client/extender.py speaks HTTP. Extenders are asked after all filters, one after the
+Only the contract is here; client/extender.py speaks HTTP. Extenders are called after all filters, one after the
 other, each about the nodes that are left.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.plugin import Errand
-    from fairlead.core.model.flow import Doc
+    from fairlead.core.model.flow import Doc, OutsideWork
     from fairlead.core.model.pod import Pod
 
 PSEUDO_PLUGIN = "Extender"
@@ -42,7 +42,7 @@ class Victims:
 @dataclass(slots=True)
 class ExtenderAnswers:
     """What one extender said about one pod, by names, so that the decision can be made again without it. A verb that it
-    was not asked, or whose failure was ignored, is None."""
+    was not called, or whose failure was ignored, is None."""
 
     name: str
     kept: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ class ExtenderAnswers:
 
 
 def answers_of(cycle: Cycle) -> tuple[ExtenderAnswers, ...]:
-    """What extenders have said in a cycle so far, in the order in which they were first asked."""
+    """What extenders have said in a cycle so far, in the order in which they were first called."""
     return tuple(cycle.notes.get(PSEUDO_PLUGIN, {}).values())
 
 
@@ -85,6 +85,11 @@ class Extender(Protocol):
     prioritizes: bool
     preempts: bool
     binds: bool
+
+    @property
+    def outside(self) -> OutsideWork | None:
+        """What its binds do in threads of their own."""
+        ...
 
     def interested(self, pod: Pod) -> bool: ...
 

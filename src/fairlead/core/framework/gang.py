@@ -1,8 +1,8 @@
 """Values that plugins and the engine exchange about a gang as a whole.
 
 A `GangDomain` is a part of the cluster that could take all of a gang, a `Proposal` which member would go where in it. A
-`GangCase` is the input of `rescue_gang`: the members, and a way to try a placement. `GangRules` are a profile's rules
-for gangs: how long one may stay incomplete once it has started, and what happens then.
+`GangCase` is the input of `pod_group_post_filter`: the members, and a way to try a placement. `GangRules` are a
+profile's rules for gangs: how long one may stay incomplete once it has started, and what happens then.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from fairlead.core.framework.effects import Effects
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.pod import Pod
     from fairlead.core.model.reasons import Status
@@ -87,7 +88,7 @@ class TrialFollower(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class GangRescued:
+class PodGroupPostFilterResult:
     """The result of PodGroupPostFilter: the victims, and the row that each member would get."""
 
     status: Status
@@ -105,6 +106,7 @@ class GangCase(Protocol):
     profile: Profile
     now: float
     rng: Random
+    effects: Effects
 
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
         """Try to place the gang on the table as the trial has left it: who would go where, or why not. The table is

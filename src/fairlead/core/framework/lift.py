@@ -19,6 +19,7 @@ import numpy as np
 
 from fairlead.core.framework.plugin import Interest, Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.framework.results.pod_parts import unknown_parts
 from fairlead.core.model import events
 from fairlead.core.model.events import ActionType, ClusterEvent
 from fairlead.core.model.reasons import Reason, Reject, Verdict
@@ -94,8 +95,8 @@ class _Lifted(CachedPlugin):
         self.reads = frozenset(reads)
         self.rows_one_by_one = 0
         self.__doc__ = told
-        if unknown := self.reads - READS:
-            raise ValueError(f"reads: {', '.join(sorted(unknown))} is none of {', '.join(sorted(READS))}")
+        if unknown := unknown_parts(self.reads - {"name"}) + sorted(self.reads & {"name"}):
+            raise ValueError(f"reads: {', '.join(unknown)} is not one of {', '.join(sorted(READS))}")
 
     def _row(self, table: NodeTable, row: int) -> NodeRow | None:
         """The row for the function to look at; None if no node has it."""

@@ -11,13 +11,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairlead.core.model.figures import Sample
+from fairlead.core.model.figures import Lapse, Sample
 from fairlead.core.model.reasons import Code, Status
-from fairlead.volcano.records.round_figures import Lapse
 
 if TYPE_CHECKING:
     from fairlead.core.framework.cycle import Cycle
-    from fairlead.volcano.records.round_figures import Span
 
 EVERY = 10
 """One cycle in so many is measured plugin by plugin (kube-scheduler's pluginMetricsSamplePercent of 10)."""
@@ -26,7 +24,7 @@ _KEPT = 100_000
 
 
 class Evaluated(NamedTuple):
-    """Which plugins an attempt asked: all of its profile but for those that stepped aside."""
+    """Which plugins an attempt called: all of its profile but for those that stepped aside."""
 
     profile: str
     no_filter: frozenset[str]
@@ -43,7 +41,7 @@ class Meter:
         self.algorithm: deque[float] = deque(maxlen=_KEPT)
         """Seconds that each attempt took to find a node or to fail."""
         self.lapses: deque[Lapse] = deque(maxlen=_KEPT)
-        """Durations of the parts of rounds."""
+        """Durations that scheduling modes measured."""
         self.evaluated: Counter[Evaluated] = Counter()
         self.totals: Counter[str] = Counter()
         """Measured nanoseconds by plugin."""
@@ -66,12 +64,12 @@ class Meter:
             self.samples.append(sample)
             self.totals[plugin] += int(seconds * 1e9)
 
-    def lapsed(self, span: Span, *labels: str, since: float) -> None:
-        """Something of a round has ended that began at `since`."""
+    def lapsed(self, span: str, *labels: str, since: float) -> None:
+        """Keep the duration of something that began at `since` and has ended."""
         self.lapses.append(Lapse(span, labels, self.clock() - since))
 
     def attempted(self, cycle: Cycle, seconds: float, *, scored: bool) -> None:
-        """An attempt has ended: how long it took and whom it asked."""
+        """An attempt has ended: how long it took and which plugins it called."""
         self.algorithm.append(seconds)
         no_filter, no_score = frozenset(cycle.no_filter), frozenset(cycle.no_score)
         self.evaluated[Evaluated(cycle.profile.name, no_filter, no_score, scored)] += 1

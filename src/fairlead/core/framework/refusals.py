@@ -1,4 +1,4 @@
-"""Refusals: why no node was found, row by row, which `rescue` (PostFilter) gets; and trials of a row.
+"""Refusals: why no node was found, row by row, which `post_filter` gets; and trials of a row.
 
 A trial judges a row again as if some pods had left it or others had come, on the table itself, and takes that back.
 """
@@ -55,22 +55,22 @@ class Refusals:
 
 
 def trial_statement(trial: Cycle) -> Statement:
-    """A Statement that tells plugins of its placements (`added`, `removed`). `trial` is a copy of the cycle, so that
-    their notes of the attempt stay as they are."""
-    adders = [p for p in trial.profile.at("added") if p.name not in trial.no_filter]
-    removers = [p for p in trial.profile.at("removed") if p.name not in trial.no_filter]
+    """A Statement that tells plugins of its placements (`add_pod`, `remove_pod`). `trial` is a copy of the cycle, so
+    that their notes of the attempt stay as they are."""
+    adders = [p for p in trial.profile.at("add_pod") if p.name not in trial.no_filter]
+    removers = [p for p in trial.profile.at("remove_pod") if p.name not in trial.no_filter]
 
     def added(pod: Pod, row: int) -> None:
         for plugin in adders:
             try:
-                plugin.added(trial, pod, row)
+                plugin.add_pod(trial, pod, row)
             except Exception as error:
                 raise FairleadError(f'running AddPod on PreFilter plugin "{plugin.name}": {error}') from error
 
     def removed(pod: Pod, row: int) -> None:
         for plugin in removers:
             try:
-                plugin.removed(trial, pod, row)
+                plugin.remove_pod(trial, pod, row)
             except Exception as error:
                 raise FairleadError(f'running RemovePod on PreFilter plugin "{plugin.name}": {error}') from error
 

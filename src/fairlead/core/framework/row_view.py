@@ -1,8 +1,8 @@
 """RowView: some rows as one pod sees them, shown on the table only where somebody looks.
 
-A plugin's `begin` may show the table otherwise than it is: a reservation's room is free for the pods that may use it.
-Where all that looks at the table is cached per row, a row that has not changed since a pod of the same kind was tried
-need not be shown: its answers are kept under the view's key. Whoever looks at more calls `show` first.
+A plugin's `before_pre_filter` may show the table otherwise than it is: a reservation's room is free for the pods that
+may use it. Where all that looks at the table is cached per row, a row that has not changed since a pod of the same kind
+was tried need not be shown: its answers are kept under the view's key. Whoever looks at more calls `show` first.
 
 Invariant: answers under a view's key are answers about rows that were shown when they were judged.
 """

@@ -1,4 +1,4 @@
-"""How many feasible nodes end a search (kube-scheduler's percentageOfNodesToScore, which Volcano has too)."""
+"""How many feasible nodes end a search (kube-scheduler's percentageOfNodesToScore)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FEASIBLE = 0
 UNEXPLAINED = -1
-"""In a column of cached codes: nobody has asked yet for the reason why the row is refused, if it is."""
+"""In a column of cached codes: nobody has requested yet the reason why the row is refused, if it is."""
 _FEW_REASONS = 8
 """Combinations of so many reasons are few enough to be counted, each by itself."""
 
@@ -113,7 +113,7 @@ class VerdictCodes:
         for place, reject in enumerate(rejects):
             keys += reject.rows * (2 << place)
             if reject.final is not None:
-                final = either(final, reject.rows & reject.final)
+                final = either(final, reject.rows & reject.is_final())
             elif reject.reason.final:
                 final = either(final, reject.rows)
         if final is not None:

@@ -8,9 +8,11 @@ on the object, and by `fairlead explain`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.family import SchedulerField, families, tables
 from fairlead.core.model import kinds as k
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from fairlead.core.model.kinds import Kind
 
 DEFAULT_SCHEDULER = "default-scheduler"
-VOLCANO = "volcano"
 
 TEMPLATES: Mapping[Kind, tuple[str, ...]] = {
     k.POD: (),
@@ -42,34 +43,43 @@ NOBODY_ACTS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """`scheduler_names` are those that pods may name; None if somebody outside this process schedules too. `volcano`
-    says whether somebody schedules in Volcano's manner."""
+    """`scheduler_names` are those that pods may name; None if somebody outside this process schedules too. `unattended`
+    are kinds of families without a scheduler here, each with what is said of them."""
 
     scheduler_names: frozenset[str] | None = None
-    volcano: bool = True
+    unattended: Mapping[Kind, str] = field(default_factory=dict)
 
     def complaints(self, kind: Kind, doc: Doc) -> Iterator[str]:
         """Why an object, or the pods that it stands for, will wait for ever; nothing if somebody acts on it."""
         if kind in NOBODY_ACTS:
             yield f"{kind.resource} are stored, but nobody acts on them here: {NOBODY_ACTS[kind]}"
-        if kind is k.VC_QUEUE and not self.volcano:
-            yield f"{kind.resource} are stored, but nobody schedules in Volcano's manner: start with --volcano-conf"
-        if (kind in TEMPLATES or kind is k.VC_JOB) and self.scheduler_names is not None:
+        if kind in self.unattended:
+            yield f"{kind.resource} are stored, but {self.unattended[kind]}"
+        if self.scheduler_names is not None:
             name = _scheduler_name(kind, doc)
-            if name not in self.scheduler_names:
+            if name is not None and name not in self.scheduler_names:
                 yield self.unserved(name)
 
     def unserved(self, name: str) -> str:
         """What to say of pods with a schedulerName that nobody serves."""
         served = ", ".join(sorted(self.scheduler_names or ())) or "none"
-        hint = "; start with --volcano-conf to serve it" if name == VOLCANO else ""
+        hint = next((f"; {family.served_by[name]}" for family in families() if name in family.served_by), "")
         return f'nobody schedules pods with schedulerName "{name}" here (served: {served}{hint})'
 
 
-def _scheduler_name(kind: Kind, doc: Doc) -> str:
-    if kind is k.VC_JOB:
-        return (doc.get("spec") or {}).get("schedulerName") or VOLCANO
+@cache
+def _scheduler_fields() -> Mapping[Kind, SchedulerField]:
+    """Where objects that stand for pods say who is to schedule them, for the kinds of Kubernetes and of families."""
+    of_kubernetes = {kind: SchedulerField((*path, "spec"), DEFAULT_SCHEDULER) for kind, path in TEMPLATES.items()}
+    return of_kubernetes | tables("scheduler_fields")
+
+
+def _scheduler_name(kind: Kind, doc: Doc) -> str | None:
+    """Who is to schedule the pods that an object stands for; None if it stands for none."""
+    known = _scheduler_fields().get(kind)
+    if known is None:
+        return None
     found: Any = doc
-    for step in TEMPLATES[kind]:
+    for step in known.path:
         found = (found or {}).get(step)
-    return ((found or {}).get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER
+    return (found or {}).get("schedulerName") or known.default

@@ -46,9 +46,22 @@ class SelectorInvalid(Exception):
     """A text that is no selector."""
 
 
+class OutOfSelectorSteps(Exception):
+    """The selectors of one attempt took as many steps as they may."""
+
+
+class SelectorSteps:
+    """What the selectors of one attempt may still cost, in steps: equal inputs end in the same place everywhere."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
 class Selector(Protocol):
-    def __call__(self, device: Device) -> bool:
-        """Whether a device matches; raises SelectorFailed."""
+    def __call__(self, device: Device, steps: SelectorSteps) -> bool:
+        """Whether a device matches; raises SelectorFailed, and OutOfSelectorSteps if there are too few."""
         ...
 
 

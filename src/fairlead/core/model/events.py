@@ -25,13 +25,6 @@ RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
 POD_GROUP = "scheduling.k8s.io/PodGroup"
-HYPER_NODE = "topology.volcano.sh/HyperNode"
-NODE_METRIC = "slo.koordinator.sh/NodeMetric"
-RESERVATION = "scheduling.koordinator.sh/Reservation"
-KOORD_DEVICE = "scheduling.koordinator.sh/Device"
-NODE_TOPOLOGY = "topology.node.k8s.io/NodeResourceTopology"
-KOORD_POD_GROUP = "scheduling.sigs.k8s.io/PodGroup"
-ELASTIC_QUOTA = "scheduling.sigs.k8s.io/ElasticQuota"
 ANY = "*"
 
 

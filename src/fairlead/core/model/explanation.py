@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fairlead.core.model.records import record
 from fairlead.core.model.times import micro_timestamp
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from fairlead.core.model.lack import Lack
 
 SCHEMA = "fairlead.io/v1"
+
+
+class Explained(Protocol):
+    """An answer to "why?" about a pod, a group or a queue: anything with a documented JSON form."""
+
+    def to_document(self) -> Doc: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from fairlead.core.model.explanation import Explanation
-    from fairlead.volcano.records.round_figures import Lapse, RoundFigures
 
 from fairlead.core.model.records import record
 
@@ -55,6 +54,14 @@ class Sample(NamedTuple):
     began: float = 0.0
 
 
+class Lapse(NamedTuple):
+    """One span of a scheduling mode that was measured. `labels` say of what, such as a plugin or a stage."""
+
+    span: str
+    labels: tuple[str, ...]
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     pending: Mapping[str, int] = field(default_factory=dict)
@@ -82,8 +89,8 @@ class Figures:
     """How often the table differed from its pods."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time, and its share."""
-    rounds: tuple[RoundFigures, ...] = ()
-    """One per profile that works in rounds."""
+    of_modes: Mapping[str, object] = field(default_factory=dict)
+    """By profile with a scheduling mode of its own: that mode's figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,6 @@ class Observed:
     """How many pods each preemption evicts."""
     complaints: tuple[str, ...] = ()
     lapses: tuple[Lapse, ...] = ()
-    """What took how long in rounds."""
+    """The durations that scheduling modes measured."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time since the start, and its share."""

@@ -149,3 +149,25 @@ class Interruptible(Protocol):
     attempt that is under way; a runtime puts its waiting questions there."""
 
     interrupted_by: Sized
+
+
+class OutsideWork(Protocol):
+    """What threads do for a Controller between its steps, such as a request to an extender."""
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a job has not ended."""
+        ...
+
+    def wait(self) -> None:
+        """Return when all jobs that have begun have ended."""
+        ...
+
+
+@runtime_checkable
+class WorksOutside(Protocol):
+    """A Controller for which threads work between its steps. Its `wake_at` is the time at which it looks at what became
+    of that work; on virtual time the work has ended by then, however long it took."""
+
+    @property
+    def outside(self) -> Sequence[OutsideWork]: ...

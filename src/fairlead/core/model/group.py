@@ -1,34 +1,31 @@
-"""PodGroup: pods that belong together, whichever of three APIs says so, as one kind of record.
+"""PodGroup: pods that belong together, whichever API says so, as one kind of record.
 
     scheduling.k8s.io       basic, or a gang with a minimum count; perhaps one topology key
     scheduling.x-k8s.io     a minimum of members and a time to wait
-    scheduling.volcano.sh   a gang with minimums per task, a queue, minimum resources and network topology
+    APIs of families        read by `Family.group_readers`
 
 What an API does not have is at its default here. The apiVersion of a document decides how it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.core.model.documents import EMPTY, FieldError, compiler, created_at, moment, read_units
-from fairlead.core.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API, VOLCANO_GROUP_API
+from fairlead.core.family import families, resolve, tables
+from fairlead.core.model.documents import EMPTY, FieldError, compiler, created_at, read_units
+from fairlead.core.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API
 from fairlead.core.model.records import record
-from fairlead.core.model.selectors import selector_from_document
-
-_MADE = "podgroup-"
-"""How the names begin of groups that are made for pods without one."""
 
 if TYPE_CHECKING:
+    from fairlead.core.family import GroupReader
     from fairlead.core.model.selectors import LabelSelector
 
 TOPOLOGY_KEY_ANNOTATION = "scheduling.fairlead.io/topology-key"
 TOPOLOGY_MODE_ANNOTATION = "scheduling.fairlead.io/topology-mode"
-NETWORK_MODE_ANNOTATION = "volcano.sh/network-topology-mode"
-NETWORK_TIER_ANNOTATION = "volcano.sh/network-topology-highest-tier"
 SCHEDULED_CONDITIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}
 """What the condition of a native group is called that says whether it was scheduled, by version of the API."""
 
@@ -108,7 +105,7 @@ class PodGroup:
     terminating: bool = False
     conditions: tuple[GroupCondition, ...] = ()
     counted: tuple[int, int, int] = (0, 0, 0)
-    """Members running, succeeded and failed, as last written; in Volcano's API only."""
+    """Members running, succeeded and failed, as last written, where the API says so."""
     topology_preferred: bool = False
     """One domain of the topology key if possible, else anywhere."""
     generation: int = 0
@@ -125,11 +122,6 @@ class PodGroup:
     def __post_init__(self) -> None:
         minimum = max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
         object.__setattr__(self, "minimum", minimum)
-
-    @property
-    def made_for(self) -> str:
-        """The name of whoever owns pods that came without a group, if it was made for them: its own name is a uid."""
-        return self.first_owner if self.name.startswith(_MADE) and self.api == VOLCANO_GROUP_API else ""
 
     @property
     def wishes(self) -> tuple[object, ...]:
@@ -156,7 +148,8 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
     """The group of a document; raises ModelError if the document cannot be used."""
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     api, _, version = (document.get("apiVersion") or "").partition("/")
-    if api not in _READERS:
+    reader = _readers().get(api)
+    if reader is None:
         raise FieldError("apiVersion", f"no PodGroup is known by {document.get('apiVersion')!r}")
     namespace, name = metadata.get("namespace") or "", metadata["name"]
     return PodGroup(
@@ -176,8 +169,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         first_owner=(metadata.get("ownerReferences") or [{}])[0].get("name") or "",
         version=version,
         scheduled_condition=_scheduled(status.get("conditions") or (), version),
-        **(_READERS[api](spec) | topology_wishes(metadata.get("annotations") or EMPTY, api)),
-        **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),
+        **(reader(document) | topology_wishes(metadata.get("annotations") or EMPTY, api)),
     )
 
 
@@ -190,27 +182,36 @@ def _scheduled(conditions: Iterable[Mapping[str, Any]], version: str) -> tuple[s
 
 def topology_wishes(annotations: Mapping[str, str], api: str) -> dict[str, Any]:
     """What annotations say for groups whose API has no field for it: a topology key, whether it is a wish or a demand,
-    and how close members must be in the network. (Volcano's groups have a field for the last.)"""
+    and what the families read beside. (A family's own groups have fields for what it reads of others.)"""
     wish: dict[str, Any] = {}
     if key := annotations.get(TOPOLOGY_KEY_ANNOTATION):
         wish["topology_key"] = key
     if annotations.get(TOPOLOGY_MODE_ANNOTATION) == "Preferred":
         wish["topology_preferred"] = True
-    if api != VOLCANO_GROUP_API and (network := _network_wish(annotations)) is not None:
-        wish["network_topology"] = network
+    for own, read in _wishes():
+        if api not in own:
+            wish |= read(annotations)
     return wish
 
 
-def _network_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
-    """A mode that is none counts as hard, and without a limit that asks for nothing; a limit is a number or a name."""
-    tier, mode = annotations.get(NETWORK_TIER_ANNOTATION, ""), annotations.get(NETWORK_MODE_ANNOTATION, "")
-    if not tier and not mode:
-        return None
-    number = int(tier) if tier.isascii() and tier.isdigit() else None
-    return NetworkTopology(mode != "soft", number, tier if number is None else "")
+@cache
+def _wishes() -> tuple[tuple[Collection[str], GroupReader], ...]:
+    """What reads the annotations of each family, with the API groups of the family's own groups."""
+    return tuple(
+        (resolve(family.group_readers) if family.group_readers else (), resolve(family.group_wishes))
+        for family in families()
+        if family.group_wishes
+    )
 
 
-def _read_native(spec: Mapping[str, Any]) -> dict[str, Any]:
+@cache
+def _readers() -> Mapping[str, GroupReader]:
+    """Readers by API group: Kubernetes', coscheduling's, and those of the families."""
+    return {NATIVE_GROUP_API: _read_native, COSCHEDULING_GROUP_API: _read_coscheduling} | tables("group_readers")
+
+
+def _read_native(document: Mapping[str, Any]) -> dict[str, Any]:
+    spec = document.get("spec") or {}
     gang = (spec.get("schedulingPolicy") or {}).get("gang")
     topology = (spec.get("schedulingConstraints") or {}).get("topology") or [{}]
     return {
@@ -227,74 +228,16 @@ def _goes_as_a_whole(mode: Any) -> bool:
     return mode == "PodGroup" or (isinstance(mode, Mapping) and mode.get("all") is not None)
 
 
-def _read_coscheduling(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _read_coscheduling(document: Mapping[str, Any]) -> dict[str, Any]:
+    spec = document.get("spec") or {}
     return {
         "policy": GroupPolicy.GANG,
         "min_member": spec.get("minMember") or 0,
-        "min_resources": _optional_units(spec, "minResources"),
+        "min_resources": optional_units(spec, "minResources"),
         "timeout": spec.get("scheduleTimeoutSeconds"),
     }
 
 
-def _read_volcano(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "policy": GroupPolicy.GANG,
-        "min_member": spec.get("minMember") or 0,
-        "queue": spec.get("queue") or "",
-        "min_resources": _optional_units(spec, "minResources"),
-        "task_minimums": spec.get("minTaskMember") or {},
-        "network_topology": _network_topology(spec.get("networkTopology")),
-        "sub_groups": tuple(_sub_groups(spec.get("subGroupPolicy") or ())),
-    }
-
-
-def _volcano_status(status: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "conditions": tuple(_condition(document) for document in status.get("conditions") or ()),
-        "counted": (status.get("running") or 0, status.get("succeeded") or 0, status.get("failed") or 0),
-    }
-
-
-def _condition(document: Mapping[str, Any]) -> GroupCondition:
-    return GroupCondition(
-        type=document.get("type") or "",
-        status=document.get("status") or "",
-        transition_id=document.get("transitionID") or "",
-        transition_time=moment(document, "lastTransitionTime") or 0.0,
-        reason=document.get("reason") or "",
-        message=document.get("message") or "",
-    )
-
-
-_READERS = {
-    NATIVE_GROUP_API: _read_native,
-    COSCHEDULING_GROUP_API: _read_coscheduling,
-    VOLCANO_GROUP_API: _read_volcano,
-}
-
-
-def _optional_units(spec: Mapping[str, Any], field: str) -> dict[str, int] | None:
+def optional_units(spec: Mapping[str, Any], field: str) -> dict[str, int] | None:
+    """The amounts of a field in base units; None if it is not there, which is not the same as no amounts."""
     return None if spec.get(field) is None else read_units(spec[field], f"spec.{field}")
-
-
-def _network_topology(document: Mapping[str, Any] | None) -> NetworkTopology | None:
-    if document is None:
-        return None
-    return NetworkTopology(
-        hard=(document.get("mode") or "hard") == "hard",
-        highest_tier=document.get("highestTierAllowed"),
-        highest_tier_name=document.get("highestTierName") or "",
-    )
-
-
-def _sub_groups(documents: Iterable[Mapping[str, Any]]) -> Iterable[SubGroupPolicy]:
-    for document in documents:
-        size = document.get("subGroupSize")
-        yield SubGroupPolicy(
-            name=document.get("name") or "",
-            size=1 if size is None else size,
-            minimum=document.get("minSubGroups") or 0,
-            selector=selector_from_document(document.get("labelSelector")),
-            match_label_keys=tuple(document.get("matchLabelKeys") or ()),
-            network_topology=_network_topology(document.get("networkTopology")),
-        )

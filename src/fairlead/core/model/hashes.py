@@ -23,7 +23,7 @@ def safe_hash(text: str) -> str:
 
 
 def fnv64a(text: str) -> int:
-    """The 64-bit form, by which Koordinator names trees of quotas."""
+    """The 64-bit form."""
     digest = 14695981039346656037
     for byte in text.encode():
         digest = (digest ^ byte) * 1099511628211 & 0xFFFFFFFFFFFFFFFF

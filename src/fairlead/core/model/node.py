@@ -6,22 +6,23 @@ differ, in the order in which the original reports them; an uncordoned node coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from fairlead.core.family import brought
 from fairlead.core.model.documents import EMPTY, compiler, created_at, read_units
 from fairlead.core.model.events import ActionType
 from fairlead.core.model.quantity import counted
 from fairlead.core.model.taints import Taint, parse_taints
-from fairlead.koordinator.records.node_reservation import less_reserved
 
 __all__ = ["Node", "Taint", "compile_node", "node_changes", "zone_key"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """`allocatable` holds all resources, `pods` included, without what Koordinator keeps of the node. `images` are
+    """`allocatable` holds all resources, `pods` included, without what annotations keep of the node. `images` are
     (names, size in bytes). `features` are the declared ones as listed. `taints_added` are the times of the taints, good
     only for telling that they changed."""
 
@@ -60,7 +61,7 @@ def compile_node(document: Mapping[str, Any]) -> Node:
         uid=metadata.get("uid") or "",
         labels=labels,
         annotations=annotations,
-        allocatable=less_reserved(allocatable, annotations) if annotations else allocatable,
+        allocatable=_adjusted(allocatable, annotations) if annotations else allocatable,
         taints=parse_taints(taints),
         taints_added=tuple(taint.get("timeAdded") or "" for taint in taints or ()),
         unschedulable=bool(spec.get("unschedulable")),
@@ -75,6 +76,18 @@ def compile_node(document: Mapping[str, Any]) -> Node:
         created=created_at(metadata),
         resource_version=metadata.get("resourceVersion") or "",
     )
+
+
+@cache
+def _adjusters() -> tuple[Callable[[dict[str, int], Mapping[str, str]], dict[str, int]], ...]:
+    return tuple(brought("adjust_node"))
+
+
+def _adjusted(allocatable: dict[str, int], annotations: Mapping[str, str]) -> dict[str, int]:
+    """What can be allocated according to annotations of families."""
+    for adjust in _adjusters():
+        allocatable = adjust(allocatable, annotations)
+    return allocatable
 
 
 def zone_key(labels: Mapping[str, str]) -> str:

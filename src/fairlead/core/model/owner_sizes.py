@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.core.model.documents import FieldError
 from fairlead.core.model.kinds import JOB, Kind
-from fairlead.volcano.records.topology import parse_cpu_set
+from fairlead.core.model.number_sets import parse_number_set
 
 if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
@@ -119,7 +119,7 @@ def _job(spec: Document, status: Document) -> int:
 def _indexes(text: Any) -> int:
     """How many `1,3-5` are; 0 if it is nothing of the kind."""
     try:
-        return len(parse_cpu_set(text)) if isinstance(text, str) else 0
+        return len(parse_number_set(text)) if isinstance(text, str) else 0
     except ValueError:
         return 0
 

@@ -1,9 +1,10 @@
 """Groups that nobody declared: pods of one owner that are to be scheduled as a gang.
 
 The annotation `scheduling.fairlead.io/gang` in a pod template asks for it: with a number, which is how many must start
-together, or with `auto`, which means as many as the owner's own document says (core/model/owner_sizes.py). The same word as
-a label of a namespace asks for it on behalf of all pods in it that have such an owner. Which pods belong together is
-read from the labels that JobSet, LeaderWorkerSet, Ray and Kubeflow put on them, or else from the controlling owner.
+together, or with `auto`, which means as many as the owner's own document says (core/model/owner_sizes.py). The same
+word as a label of a namespace asks for it on behalf of all pods in it that have such an owner. Which pods belong
+together is read from the labels that JobSet, LeaderWorkerSet, Ray and Kubeflow put on them, or else from the
+controlling owner.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ Pods compare by identity; two versions of one pod are two Pods, and `pod_changes
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from sys import intern
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairlead.core.family import brought, tables
 from fairlead.core.model.device_claims import ClaimEntry, claim_entries
 from fairlead.core.model.documents import EMPTY, MALFORMED, ModelError, malformed
 from fairlead.core.model.events import ASSIGNED_POD, UNSCHEDULABLE_POD, ActionType, ClusterEvent
@@ -22,6 +23,9 @@ from fairlead.core.model.taints import Taint, Toleration, first_untolerated, is_
 from fairlead.core.model.terms import AffinityTerm, SpreadConstraint
 from fairlead.core.model.times import seconds_of
 
+if TYPE_CHECKING:
+    from fairlead.core.model.kinds import Kind
+
 __all__ = [
     "AffinityTerm", "GroupRef", "ModelError", "Owner", "Pod", "PodShape", "PodVolume", "Shapes", "SpreadConstraint",
     "Taint", "Toleration", "VolumeSource", "compile_pod", "compile_shape", "first_untolerated", "is_tolerated",
@@ -29,7 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 NATIVE_GROUP_API = "scheduling.k8s.io"
-VOLCANO_GROUP_API = "scheduling.volcano.sh"
 COSCHEDULING_GROUP_API = "scheduling.x-k8s.io"
 OWNER_GROUP_API = "scheduling.fairlead.io"
 """What stands for an API where pods are a group because of their owner."""
@@ -42,7 +45,6 @@ _OWNER_LABELS = (
 )
 """Labels by which controllers mark what belongs together: the name, a part of it, and what to call it."""
 _GROUP_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
-VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _CLAIM_STATUSES = frozenset({"resourceClaimStatuses", "extendedResourceClaimStatus"})
@@ -67,6 +69,14 @@ class GroupRef(NamedTuple):
     key: str
 
 
+class ReportedAs(NamedTuple):
+    """The object that events and patches of a status are about, where a pod only stands for it."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+
 @lru_cache(maxsize=16384)
 def group_ref(api: str, namespace: str, name: str) -> GroupRef:
     """One GroupRef for all members."""
@@ -75,10 +85,12 @@ def group_ref(api: str, namespace: str, name: str) -> GroupRef:
 
 @record(frozen=True, slots=True, eq=False)
 class Pod:
-    """Times are seconds since the epoch. `group` is the native group's name; `group_ref` is the group in whatever API.
-    `first_owner` is the name of the first owner, in control or not. `scheduled_since` is when its condition
-    PodScheduled became true, `initialized_since` the same of Initialized. `claim_statuses` is an encoding that
-    core/model/device_claims.py reads. Annotations leave out what kubectl keeps there for itself."""
+    """Times are seconds since the epoch. `group_ref` is the group that the core holds together, in any of its APIs;
+    `group` is the name of a group that plugins of a family hold together, empty for none. `first_owner` is the name of
+    the first owner, in control or not. `scheduled_since` is when its condition PodScheduled became true,
+    `initialized_since` the same of Initialized. `claim_statuses` is an encoding that core/model/device_claims.py reads.
+    `reported_as` is the object for which the pod stands, where the API has no such pod; None if it stands for itself.
+    Annotations leave out what kubectl keeps there for itself."""
 
     uid: str
     namespace: str
@@ -107,6 +119,7 @@ class Pod:
     generation: int
     resource_claims: tuple[ClaimEntry, ...] = ()
     initialized_since: float | None = None
+    reported_as: ReportedAs | None = None
 
     @property
     def terminating(self) -> bool:
@@ -152,19 +165,21 @@ _STATUS = ("phase", "nominatedNodeName", "startTime", "conditions")
 def _compile(document: Mapping[str, Any], shapes: Shapes, before: Pod | None) -> Pod:
     metadata, spec, status = document["metadata"], document["spec"], document.get("status") or EMPTY
     uid, namespace, labels, annotations, created, deleted, owners, version, generation = map(metadata.get, _METADATA)
-    node_name, gates, group = map(spec.get, _SPEC)
+    node_name, gates, native = map(spec.get, _SPEC)
     phase, nominated, started, conditions = map(status.get, _STATUS)
     namespace, name = intern(namespace or ""), metadata["name"]
     if annotations and _LAST_APPLIED in annotations:
         annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
     if before is not None and (labels or EMPTY) == before.labels and (annotations or EMPTY) == before.annotations:
         labels, annotations = before.labels, before.annotations
+        group = before.group
         grouped = before.group_ref is not None or owners
     else:
         labels = shapes.share(labels) if labels else EMPTY
         annotations = shapes.share(annotations) if annotations else EMPTY
         grouped = labels or annotations
-    group = (group.get("podGroupName") or "") if group else ""
+        group = _named_group(labels, annotations) if grouped else ""
+    native = (native.get("podGroupName") or "") if native else ""
     shape = shapes.of(document)
     preempted, scheduled, scheduled_since, initialized_since = _read(conditions) if conditions else _NO_CONDITIONS
     return Pod(  # in the order of its fields: by their names it takes twice as long, and every change makes one
@@ -186,7 +201,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes, before: Pod | None) ->
         _controller(owners) if owners else None,
         intern(owners[0]["name"]) if owners else "",
         group,
-        _group_ref(namespace, group, labels, annotations, owners) if group or grouped else None,
+        _group_ref(namespace, native, labels, annotations, owners) if native or grouped else None,
         preempted,
         scheduled,
         scheduled_since,
@@ -213,15 +228,17 @@ def _shared_owner(api_version: str, kind: str, name: str, uid: str) -> Owner:
 
 def _group_ref(
     namespace: str,
-    group: str,
+    native: str,
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
     owners: list[Mapping[str, Any]] | None,
 ) -> GroupRef | None:
-    if group:
-        return group_ref(NATIVE_GROUP_API, namespace, group)
-    if name := annotations.get(VOLCANO_GROUP_ANNOTATION):
-        return group_ref(VOLCANO_GROUP_API, namespace, name)
+    if native:
+        return group_ref(NATIVE_GROUP_API, namespace, native)
+    if annotations:
+        for annotation, api in _group_annotations():
+            if name := annotations.get(annotation):
+                return group_ref(api, namespace, name)
     if name := labels.get(COSCHEDULING_GROUP_LABEL):
         return group_ref(COSCHEDULING_GROUP_API, namespace, name)
     wish = annotations.get(GANG_ANNOTATION)
@@ -229,6 +246,24 @@ def _group_ref(
         name = owned_group_name(labels, _controller(owners) if owners else None)
         return group_ref(OWNER_GROUP_API, namespace, name) if name else None
     return None
+
+
+@cache
+def _group_annotations() -> tuple[tuple[str, str], ...]:
+    return tuple(tables("group_annotations").items())
+
+
+@cache
+def _group_readers() -> tuple[Callable[[Mapping[str, str], Mapping[str, str]], str], ...]:
+    return tuple(brought("group_of"))
+
+
+def _named_group(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The group that labels and annotations name in the words of a family."""
+    for read in _group_readers():
+        if name := read(labels, annotations):
+            return name
+    return ""
 
 
 def gang_size(annotations: Mapping[str, str], *, auto: bool = False) -> int:

@@ -10,7 +10,7 @@ The texts are those that users and tools match on, to the letter; `fit_message` 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -111,11 +111,18 @@ class Reason:
 @record(frozen=True, slots=True, eq=False)
 class Reject:
     """A reason and the rows that it refuses: a mask aligned with the Nodes that were judged. `final`, where given,
-    says row by row whether an eviction could help; otherwise the reason says it for all."""
+    is a mask of the rows where no eviction could help, or a function that computes it, because a pod that finds a node
+    needs no reasons; otherwise the reason says it for all."""
 
     reason: Reason
     rows: NDArray[np.bool_]
-    final: NDArray[np.bool_] | None = None
+    final: NDArray[np.bool_] | Callable[[], NDArray[np.bool_]] | None = None
+
+    def is_final(self) -> NDArray[np.bool_] | bool:
+        """Whether no eviction could help: of each row, or of all."""
+        if self.final is None:
+            return self.reason.final
+        return self.final() if callable(self.final) else self.final
 
 
 @record(frozen=True, slots=True)

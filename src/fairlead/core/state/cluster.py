@@ -1,7 +1,7 @@
 """Cluster: the present state. The node table, the pods and their places, and the other objects that plugins read.
 
 It is changed by `apply` (what the API says), by Statements (what scheduling decides) and by the TrialOverlay of a
-Volcano round, and by nothing else.
+round, and by nothing else.
 
     A pod's place:
                  assign            the watch shows the node
@@ -15,26 +15,27 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from fairlead.core.family import PodLike, resolve
 from fairlead.core.model import kinds
 from fairlead.core.model.documents import ModelError, object_key
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.model.node import Node, compile_node
 from fairlead.core.model.owners import as_namespace_says
-from fairlead.core.model.pod import Pod, Shapes, VolumeSource, compile_pod
+from fairlead.core.model.pod import Pod, ReportedAs, Shapes, VolumeSource, compile_pod
 from fairlead.core.model.records import record
 from fairlead.core.state.gangs import Gangs
-from fairlead.core.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
+from fairlead.core.state.index_calls import call_occupied, call_vacated
+from fairlead.core.state.object_index import COMPILERS, GROUP_KINDS, POD_LIKE, ObjectIndex
 from fairlead.core.state.pod_states import (
-    PermitOrder,
     PodLog,
     counts_the_same,
+    ended_by_itself,
     ends_unnoticed,
     is_noted,
     reads_the_same,
@@ -43,19 +44,17 @@ from fairlead.core.state.pod_states import PodPlace as PodPlace
 from fairlead.core.state.pod_states import PodState as PodState
 from fairlead.core.state.ports import HostPort, PortIndex
 from fairlead.core.state.table import NodeTable
-from fairlead.koordinator.records.reservations import compile_reservation
-from fairlead.koordinator.reservations.holdings import Reservations
 
 if TYPE_CHECKING:
-    from fairlead.core.model.flow import Write
     from fairlead.core.model.group import PodGroup
     from fairlead.core.model.kinds import Kind
     from fairlead.core.model.namespaces import Namespace
+    from fairlead.core.model.shape import PodShape
 
 
 _DELETED = Happened.DELETED
 _PENDING, _ASSUMED, _BOUND, _RELEASING = PodPlace
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _SEATED = frozenset({_ASSUMED, _BOUND, _RELEASING})
 
 
@@ -82,6 +81,7 @@ class AppliedChange:
     regrouped: tuple[tuple[Pod, Pod], ...] = ()
 
 
+@runtime_checkable
 class Index(Protocol):
     """Something kept up to date as pods come to rows and leave them, and as nodes change."""
 
@@ -92,7 +92,24 @@ class Index(Protocol):
     def node_changed(self, row: int) -> None: ...
 
 
-AnyIndex = TypeVar("AnyIndex", bound=Index)
+@runtime_checkable
+class PodIndex(Protocol):
+    """Something kept up to date as pods come, change and go, whether they are on a row or not."""
+
+    def pod_changed(self, uid: str) -> None:
+        """A change of the pod was taken in; if it is gone, `Cluster.pods` does not have it any more."""
+        ...
+
+
+class PodLikeIndex(PodIndex, Protocol):
+    """The index of a kind whose objects are scheduled as pods."""
+
+    def object_changed(self, uid: str, record: Any) -> None:
+        """An object came or changed, or is gone (no record). `uid` is that of its pod; `pod_changed` follows."""
+        ...
+
+
+AnyIndex = TypeVar("AnyIndex")
 
 
 class Cluster:
@@ -105,28 +122,18 @@ class Cluster:
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
-        self.evicted: Counter[tuple[str, str, str]] = Counter()
-        """How often a pod (by uid) had pods of an owner evicted from a node: who goes on in vain is stopped."""
-        self.preempting: dict[str, str] = {}
-        """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
-        self.victims_of: dict[str, tuple[str, frozenset[str]]] = {}
-        """By a preemptor's uid or a gang's key, the node and the uids of the victims whose room it was promised there.
-        While anybody's victim is still on the node, pods that are nominated to it wait."""
         self.finished: dict[str, Pod] = {}
-        """Pods of Volcano's and Koordinator's groups that have ended, by uid: they take up no room, but are counted."""
-        self.to_write: list[Write] = []
-        """Writes that policies ask for besides those of an Errand: a claim that is given up, a reservation taken
-        back. The scheduler sends them with its own."""
-        self.permit_orders: list[PermitOrder] = []
-        """What plugins say of pods that wait for permission; the scheduler carries it out after the attempt."""
+        """Pods of groups that count ended pods, by uid: they take up no room."""
         self.object_index = ObjectIndex()
         self.gangs = Gangs()
-        self.reservations = Reservations(self)
         self.shapes = Shapes()
         self.refused: list[str] = []
         self.applied = 0
         """How many changes the API has told."""
-        self._indexes: dict[type, Index] = {}
+        self.indexes: dict[type, Any] = {}
+        """What `index` made."""
+        self._row_indexes: list[Index] = []
+        self._pod_indexes: list[PodIndex] = []
         self._images_marks = (0, 0)
 
     # ---- reading ----
@@ -136,14 +143,18 @@ class Cluster:
         return ((pod_state.pod, pod_state.row) for pod_state in self.pods.values() if pod_state.place in _SEATED)
 
     def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
-        """An index that is made when first asked for and kept from then on."""
-        found = self._indexes.get(key)
+        """What somebody keeps about this cluster: made when first asked for and kept from then on. It is called for
+        changes if it is an Index or a PodIndex."""
+        found = self.indexes.get(key)
         if found is None:
-            found = make(self)
-            for pods, row in zip(self.table.pods, range(self.table.high), strict=True):
-                for pod in pods:
-                    found.occupied(pod, row)
-            self._indexes[key] = found
+            self.indexes[key] = found = make(self)
+            if isinstance(found, Index):
+                for pods, row in zip(self.table.pods, range(self.table.high), strict=True):
+                    for pod in pods:
+                        found.occupied(pod, row)
+                self._row_indexes.append(found)
+            if isinstance(found, PodIndex):
+                self._pod_indexes.append(found)
         assert isinstance(found, key)
         return found
 
@@ -170,8 +181,8 @@ class Cluster:
                 return self._apply_pod(change)
             if change.kind is kinds.NODE:
                 return self.apply_node(change.happened, compile_node(change.doc))
-            if change.kind is kinds.KOORD_RESERVATION:
-                return self._apply_reservation(change)
+            if change.kind in POD_LIKE:
+                return self._apply_pod_like(change, POD_LIKE[change.kind])
             return self._apply_other(change)
         except ModelError as error:
             self.refused.append(str(error))
@@ -191,23 +202,21 @@ class Cluster:
         return AppliedChange(kinds.NODE, old, node)
 
     def _node_changed(self, row: int) -> None:
-        for index in self._indexes.values():
+        for index in self._row_indexes:
             index.node_changed(row)
 
-    def _apply_reservation(self, change: Change) -> AppliedChange | None:
-        """A reservation is a pod for everybody else: its reserve pod, which holds the room."""
-        _, record = self.object_index.apply(change)
-        reserve_pod = (record or compile_reservation(change.doc)).reserve_pod
-        gone = change.gone
-        if not gone:
-            self.reservations.put(record, self.shapes.of(reserve_pod))
-        applied = self._apply_pod(Change(change.happened, kinds.POD, reserve_pod))
-        uid = reserve_pod["metadata"]["uid"]
-        if gone:
-            self.reservations.drop(uid)
-        else:
-            self.reservations.reshape(uid)
-        return applied
+    def _apply_pod_like(self, change: Change, pod_like: PodLike) -> AppliedChange | None:
+        """An object that is scheduled as a pod is one for everybody else: the pod that stands for it."""
+        old, new = self.object_index.apply(change)
+        if old is None and new is None:
+            return None
+        document = pod_like.as_pod(new or old)
+        if pod_like.index:
+            make: type[PodLikeIndex] = resolve(pod_like.index)
+            self.index(make, make).object_changed(document["metadata"]["uid"], new)
+        metadata = change.doc["metadata"]
+        shown = ReportedAs(change.kind, metadata.get("namespace") or "", metadata["name"])
+        return self._apply_pod(Change(change.happened, kinds.POD, document), shown)
 
     def _apply_other(self, change: Change) -> AppliedChange | None:
         if change.kind not in COMPILERS:
@@ -238,7 +247,7 @@ class Cluster:
                     pod_state.pod = new
                     yield old, new
 
-    def _apply_pod(self, change: Change) -> AppliedChange | None:
+    def _apply_pod(self, change: Change, reported_as: ReportedAs | None = None) -> AppliedChange | None:
         metadata = change.doc.get("metadata")
         uid = metadata.get("uid") if isinstance(metadata, dict) else None
         known = self.pods.get(uid) if isinstance(uid, str) else None
@@ -247,17 +256,21 @@ class Cluster:
                 self._forget_ended(uid)
                 return None
         elif change.happened is _DELETED or ends_unnoticed(known.seen, change.doc):  # no more of the document counts
+            if known.gang is not None and ended_by_itself(change.doc):
+                known.gang.ended(known)
             return self.apply_pod(_DELETED, known.seen)
         pod = compile_pod(change.doc, self.shapes, None if known is None else known.seen)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)
+        if reported_as is not None:
+            pod = replace(pod, reported_as=reported_as)
         return self.apply_pod(change.happened, pod)
 
     def apply_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
         """Take in a change of a pod that is compiled already: what `apply` does with its document."""
         applied = self._take_in_pod(happened, pod)
-        if self.reservations.were_seen:
-            self.reservations.pod_changed(pod.uid)
+        for index in self._pod_indexes:
+            index.pod_changed(pod.uid)
         return applied
 
     def _take_in_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
@@ -293,8 +306,8 @@ class Cluster:
         self.finished.pop(uid, None)
         if self.pod_log.is_read:
             self.pod_log.touch(uid)
-        if self.reservations.were_seen:
-            self.reservations.pod_changed(uid)
+        for index in self._pod_indexes:
+            index.pod_changed(uid)
 
     def _pod_gone(self, kind: Kind, pod: Pod, pod_state: PodState | None) -> AppliedChange | None:
         if pod_state is None:
@@ -306,7 +319,7 @@ class Cluster:
         if pod_state.place in _SEATED:
             self._vacate(pod_state)
         if pod_state.gang is not None:
-            self.gangs.leave(pod_state.gang, pod_state)
+            self.gangs.leave(pod_state.gang, pod_state, last=pod)
         return AppliedChange(kind, old, None, pod_state.place)
 
     def _change_gang(self, pod_state: PodState) -> None:
@@ -317,7 +330,7 @@ class Cluster:
 
     def _settle(self, pod_state: PodState, place: PodPlace, row: int) -> None:
         if pod_state.gang is not None and pod_state.place is not place:
-            self.gangs.moved(pod_state.gang, pod_state.place, place)
+            self.gangs.moved(pod_state.gang, pod_state, place)
         pod_state.place, pod_state.row = place, row
 
     def _as_placed(self, pod_state: PodState) -> Pod:
@@ -349,9 +362,8 @@ class Cluster:
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
         """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are told."""
         if pod_state.pod.labels != pod.labels:
-            for index in self._indexes.values():
-                index.vacated(pod_state.pod, pod_state.row)
-                index.occupied(pod, pod_state.row)
+            call_vacated(self._row_indexes, pod_state.pod, pod_state.row)
+            call_occupied(self._row_indexes, pod, pod_state.row)
         same = reads_the_same(pod_state.pod, pod, thoroughly=self.table.content_is_read)
         pods = self.table.pods[pod_state.row]
         if pods[-1] is not pod_state.pod:
@@ -369,8 +381,7 @@ class Cluster:
             self.table.version[row] += 1
         self.table.pods[row].append(pod)
         fresh = self.ports.add(row, pod.shape.host_ports) if pod.shape.host_ports else ()
-        for index in self._indexes.values():
-            index.occupied(pod, row)
+        call_occupied(self._row_indexes, pod, row)
         return fresh
 
     def undo_occupy(self, pod: Pod, row: int, fresh_ports: tuple[HostPort, ...]) -> None:
@@ -380,8 +391,7 @@ class Cluster:
         if self.table.versions_are_read:
             self.table.version[row] -= 1
         self.ports.remove(row, fresh_ports)
-        for index in self._indexes.values():
-            index.vacated(pod, row)
+        call_vacated(self._row_indexes, pod, row)
 
     def vacate(self, pod: Pod, row: int) -> Removal:
         """Take a pod off a row. The row's last pod takes its position, as in kube-scheduler, whose choice of victims
@@ -392,8 +402,7 @@ class Cluster:
         pods.pop()
         self._count(pod, row, -1)
         freed = self.ports.remove(row, pod.shape.host_ports) if pod.shape.host_ports else ()
-        for index in self._indexes.values():
-            index.vacated(pod, row)
+        call_vacated(self._row_indexes, pod, row)
         return Removal(row, position, freed)
 
     def undo_vacate(self, pod: Pod, removal: Removal) -> None:
@@ -405,8 +414,18 @@ class Cluster:
             pods[removal.position] = pod
         self._count(pod, removal.row, 1)
         self.ports.add(removal.row, removal.freed_ports)
-        for index in self._indexes.values():
-            index.occupied(pod, removal.row)
+        call_occupied(self._row_indexes, pod, removal.row)
+
+    def restore_order(self, row: int, pods: Sequence[Pod]) -> None:
+        """Put the pods of a row in the order that they had; those that are not named come last."""
+        place = {pod.uid: at for at, pod in enumerate(pods)}
+        self.table.pods[row].sort(key=lambda pod: place.get(pod.uid, len(pods)))
+
+    def reshape(self, pod_state: PodState, shape: PodShape) -> None:
+        """Count a pod that is on a row with another shape from now on."""
+        self.vacate(pod_state.pod, pod_state.row)
+        pod_state.pod = replace(pod_state.pod, shape=shape)
+        self.occupy(pod_state.pod, pod_state.row)
 
     def assume(self, pod: Pod, row: int, pod_state: PodState) -> None:
         """A committed placement: the pod counts as on its row until the API confirms or refuses. `pod_state` is what

@@ -4,6 +4,9 @@ A Gang is there while it has members or its PodGroup exists, whichever comes fir
 comes, goes or changes its place, so counting costs nothing. `proposed` are members that an attempt has put on rows of
 the table without promising anything yet; it is 0 outside of attempts.
 
+A member that ends has done its part. While other members that were placed with it are still to be bound (their binds
+failed, say), it goes on counting towards the minimum: a gang that once had all its places is not broken by its end.
+
 A pod that belongs to no group has no Gang here: it is a gang of one, and the queue and the attempts treat it so.
 
 Invariant: `counts[place]` is the number of members in that place, and `Gangs.check` recounts.
@@ -12,7 +15,7 @@ Invariant: `counts[place]` is the number of members in that place, and `Gangs.ch
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.pod import OWNER_GROUP_API
@@ -29,7 +32,8 @@ class Gang:
     """`members` are by uid, in the order in which they came."""
 
     __slots__ = (
-        "api", "counts", "group", "key", "members", "name", "namespace", "proposed", "sent_away", "told_scheduled",
+        "_ended", "_reported", "_unbound", "api", "counts", "group", "key", "members", "name", "namespace", "proposed",
+        "sent_away",
     )  # fmt: skip
 
     def __init__(self, key: str, api: str, namespace: str, name: str) -> None:
@@ -43,8 +47,12 @@ class Gang:
         self.proposed = 0
         self.sent_away: set[str] = set()
         """Members that were evicted because the gang did not become whole: they do not count any more."""
-        self.told_scheduled = ""
-        """The uid of the group that was told so; the watch may not have shown it yet."""
+        self._reported = ""
+        """The uid of the group on which it was written that it is scheduled; the watch may not have shown it yet."""
+        self._unbound: set[str] = set()
+        """Members that were placed when the gang was whole, and are not bound yet."""
+        self._ended = 0
+        """The number of bound members that ended while others were unbound."""
 
     def __repr__(self) -> str:
         return f"<Gang {self.key}: {self.counts}>"
@@ -58,9 +66,9 @@ class Gang:
         have ended, and a pod that is made again does not wait for them."""
         if self.group is None:
             return 1
-        if self.api == OWNER_GROUP_API and self.counts[PodPlace.BOUND] > len(self.sent_away):
+        if self.api == OWNER_GROUP_API and (self._ended or self.counts[PodPlace.BOUND] > len(self.sent_away)):
             return min(self.group.minimum, len(self.members))
-        return self.group.minimum
+        return max(0, self.group.minimum - self._ended)
 
     @property
     def scheduled(self) -> int:
@@ -82,6 +90,55 @@ class Gang:
     def is_half_bound(self) -> bool:
         """Some members have started and the minimum has not: nothing is more urgent than the others."""
         return self.counts[PodPlace.BOUND] > len(self.sent_away) and self.scheduled < self.minimum
+
+    # ---- attempts ----
+
+    def propose(self) -> None:
+        """An attempt has put another member on a row."""
+        self.proposed += 1
+
+    def withdraw(self) -> None:
+        """The attempt has taken one of them back."""
+        self.proposed -= 1
+
+    def end_proposals(self) -> None:
+        """The attempt has kept all or taken all back."""
+        self.proposed = 0
+
+    def placed_whole(self, uids: Iterable[str]) -> None:
+        """An attempt has given places to members, and enough have one now; they are unbound until they are on nodes."""
+        self._unbound.update(uids)
+
+    def send_away(self, uids: Iterable[str]) -> None:
+        """Members are evicted because the gang did not become whole."""
+        self.sent_away.update(uids)
+
+    def report_scheduled(self) -> None:
+        """Its group is reported to be scheduled."""
+        self._reported = self.group.uid if self.group is not None else ""
+
+    @property
+    def is_reported_scheduled(self) -> bool:
+        return self.group is not None and self._reported == self.group.uid
+
+    # ---- members ----
+
+    def ended(self, pod_state: PodState) -> None:
+        """A member that ran has succeeded or failed, and is about to leave."""
+        ran = pod_state.place is PodPlace.BOUND or pod_state.place is PodPlace.ASSUMED
+        if self._unbound and ran and pod_state.seen.uid not in self.sent_away:
+            self._ended += 1
+
+    def bound_or_gone(self, uid: str) -> None:
+        """A member is on its node or left: once none is unbound, those that ended count no more."""
+        self._unbound.discard(uid)
+        if not self._unbound:
+            self._ended = 0
+
+    def forget_attempts(self) -> None:
+        """Another group has the name of the one that was whole."""
+        self._unbound.clear()
+        self._ended = 0
 
     def pending(self) -> list[Pod]:
         """Members without a place that are not leaving, in the order in which they came."""
@@ -137,19 +194,25 @@ class Gangs:
             gang.group = self.owned.group_for(pod_state.seen, gang)
         return gang
 
-    def leave(self, gang: Gang, pod_state: PodState) -> None:
+    def leave(self, gang: Gang, pod_state: PodState, last: Pod | None = None) -> None:
+        """A member goes, and `last` is how it was last seen; None if it goes to another gang."""
+        if last is not None and last.phase in ("Succeeded", "Failed") and last.node_name and not last.terminating:
+            gang.ended(pod_state)
         del gang.members[pod_state.seen.uid]
         gang.sent_away.discard(pod_state.seen.uid)
+        gang.bound_or_gone(pod_state.seen.uid)
         gang.counts[pod_state.place] -= 1
         if gang.api == OWNER_GROUP_API and not gang.members:
             gang.group = None
             self.owned.left(gang)
         self._drop_if_empty(gang)
 
-    def moved(self, gang: Gang, before: PodPlace, after: PodPlace) -> None:
-        """A member's place changed."""
-        gang.counts[before] -= 1
+    def moved(self, gang: Gang, pod_state: PodState, after: PodPlace) -> None:
+        """A member's place is about to change."""
+        gang.counts[pod_state.place] -= 1
         gang.counts[after] += 1
+        if after is PodPlace.BOUND:
+            gang.bound_or_gone(pod_state.seen.uid)
 
     # ---- groups ----
 
@@ -159,6 +222,8 @@ class Gangs:
         if record is None:
             return None
         gang = self._gang(record.api, record.namespace, record.name)
+        if gang.group is not None and (new is None or new.uid != gang.group.uid):
+            gang.forget_attempts()
         gang.group = new
         self._drop_if_empty(gang)
         return gang

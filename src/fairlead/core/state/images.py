@@ -19,6 +19,10 @@ class Image:
         self.size = size
         self.nodes_seen: dict[int, int] = {}
 
+    def recall(self, row: int, count: int) -> None:
+        """Let a row have been refreshed when so many nodes held the image: in recordings it was at any time."""
+        self.nodes_seen[row] = count
+
 
 class Images:
     def __init__(self) -> None:

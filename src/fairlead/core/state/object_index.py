@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.family import KindEntry, PodLike, ReadBy, brought
 from fairlead.core.model import (
     budgets,
     config_maps,
     device_claims,
     devices,
+    events,
     group,
     kinds,
     namespaces,
@@ -25,79 +27,68 @@ from fairlead.core.model import (
 )
 from fairlead.core.model.documents import object_key
 from fairlead.core.model.flow import Watch
-from fairlead.koordinator.records import cards, cpu_topology, gangs, network, node_metrics, reservations
-from fairlead.koordinator.records import quotas as koord_quotas
-from fairlead.volcano.records import queues, topology
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Change, Doc
     from fairlead.core.model.kinds import Kind
 
-COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
-    kinds.NAMESPACE: namespaces.compile_namespace,
-    kinds.CONFIG_MAP: config_maps.compile_config_map,
-    kinds.PERSISTENT_VOLUME: storage.compile_volume,
-    kinds.PERSISTENT_VOLUME_CLAIM: storage.compile_claim,
-    kinds.STORAGE_CLASS: storage.compile_storage_class,
-    kinds.CSI_NODE: storage.compile_csi_node,
-    kinds.CSI_DRIVER: storage.compile_csi_driver,
-    kinds.CSI_STORAGE_CAPACITY: storage.compile_storage_capacity,
-    kinds.VOLUME_ATTACHMENT: storage.compile_volume_attachment,
-    kinds.RESOURCE_CLAIM: device_claims.compile_resource_claim,
-    kinds.RESOURCE_SLICE: devices.compile_slice,
-    kinds.DEVICE_CLASS: devices.compile_device_class,
-    kinds.POD_DISRUPTION_BUDGET: budgets.compile_disruption_budget,
-    kinds.RESOURCE_QUOTA: quota.compile_quota,
-    kinds.PRIORITY_CLASS: priorities.compile_priority_class,
-    kinds.SERVICE: workload_selectors.compile_workload_selector,
-    kinds.REPLICATION_CONTROLLER: workload_selectors.compile_workload_selector,
-    kinds.REPLICA_SET: workload_selectors.compile_workload_selector,
-    kinds.STATEFUL_SET: workload_selectors.compile_workload_selector,
-    kinds.POD_GROUP: group.compile_group,
-    kinds.POD_GROUP_BETA: group.compile_group,
-    kinds.X_POD_GROUP: group.compile_group,
-    kinds.VC_POD_GROUP: group.compile_group,
-    kinds.VC_QUEUE: queues.compile_queue,
-    kinds.VC_HYPER_NODE: topology.compile_hyper_node,
-    kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
-    kinds.VC_NODE_SHARD: topology.compile_node_shard,
-    kinds.KOORD_ELASTIC_QUOTA: koord_quotas.compile_elastic_quota,
-    kinds.KOORD_RESERVATION: reservations.compile_reservation,
-    kinds.KOORD_POD_GROUP: gangs.compile_gang,
-    kinds.KOORD_NETWORK_TOPOLOGY: network.compile_network,
-    kinds.KOORD_DEVICE: cards.compile_devices,
-    kinds.KOORD_NODE_METRIC: node_metrics.compile_node_metric,
-    kinds.KOORD_NODE_TOPOLOGY: cpu_topology.compile_node_topology,
-}
+
+def _always(kind: Kind, compile: Callable[[Doc], Any], event: str = "", read_by: ReadBy = ReadBy.ALL) -> KindEntry:
+    """A kind that every server has."""
+    return KindEntry(kind, compile, event, read_by, optional=False)
+
+
+_WORKLOAD = workload_selectors.compile_workload_selector
+_OWN = (
+    _always(kinds.NAMESPACE, namespaces.compile_namespace),
+    _always(kinds.CONFIG_MAP, config_maps.compile_config_map, read_by=ReadBy.PLUGINS),
+    _always(kinds.PERSISTENT_VOLUME, storage.compile_volume, events.PERSISTENT_VOLUME),
+    _always(kinds.PERSISTENT_VOLUME_CLAIM, storage.compile_claim, events.PERSISTENT_VOLUME_CLAIM),
+    _always(kinds.STORAGE_CLASS, storage.compile_storage_class, events.STORAGE_CLASS),
+    _always(kinds.CSI_NODE, storage.compile_csi_node, events.CSI_NODE),
+    _always(kinds.CSI_DRIVER, storage.compile_csi_driver, events.CSI_DRIVER),
+    _always(kinds.CSI_STORAGE_CAPACITY, storage.compile_storage_capacity, events.CSI_STORAGE_CAPACITY),
+    _always(kinds.VOLUME_ATTACHMENT, storage.compile_volume_attachment, events.VOLUME_ATTACHMENT),
+    KindEntry(kinds.RESOURCE_CLAIM, device_claims.compile_resource_claim, events.RESOURCE_CLAIM),
+    KindEntry(kinds.RESOURCE_SLICE, devices.compile_slice, events.RESOURCE_SLICE),
+    KindEntry(kinds.DEVICE_CLASS, devices.compile_device_class, events.DEVICE_CLASS),
+    _always(kinds.POD_DISRUPTION_BUDGET, budgets.compile_disruption_budget),
+    _always(kinds.RESOURCE_QUOTA, quota.compile_quota, read_by=ReadBy.MODES),
+    KindEntry(kinds.PRIORITY_CLASS, priorities.compile_priority_class),
+    KindEntry(kinds.SERVICE, _WORKLOAD),
+    KindEntry(kinds.REPLICATION_CONTROLLER, _WORKLOAD),
+    KindEntry(kinds.REPLICA_SET, _WORKLOAD),
+    KindEntry(kinds.STATEFUL_SET, _WORKLOAD),
+    KindEntry(kinds.POD_GROUP, group.compile_group, events.POD_GROUP),
+    KindEntry(kinds.POD_GROUP_BETA, group.compile_group, events.POD_GROUP),
+    KindEntry(kinds.X_POD_GROUP, group.compile_group, events.POD_GROUP),
+)
+"""Without workloads only the default spreading is missing, without priority classes only those of groups."""
+_ENTRIES = {entry.kind: entry for entry in (*_OWN, *(entry for entries in brought("kinds") for entry in entries))}
+COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {kind: entry.compile for kind, entry in _ENTRIES.items()}
+EVENTS: Mapping[Kind, str] = {kind: entry.event for kind, entry in _ENTRIES.items() if entry.event}
+"""The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
+up."""
 _LATER: Mapping[Kind, Callable[[Any, Doc], Any]] = {kinds.RESOURCE_CLAIM: device_claims.later_resource_claim}
 """For kinds that change several times for each pod: what makes a record from the one before and a newer document."""
-_WORKLOADS = frozenset({kinds.SERVICE, kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.STATEFUL_SET})
-OPTIONAL = frozenset(
-    kind
-    for kind in COMPILERS
-    if kind.kind in ("PodGroup", "PriorityClass")
-    or kind.group.endswith(("volcano.sh", "koordinator.sh", "scheduling.sigs.k8s.io", "topology.node.k8s.io"))
-    or kind.group == "resource.k8s.io"
-    or kind in _WORKLOADS
-)
-"""Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read. Without workloads
-only the default spreading is missing, without priority classes only those of groups."""
-WATCHED = tuple(kind for kind in COMPILERS if kind not in (*kinds.KOORDINATOR, kinds.CONFIG_MAP))
-"""Kinds that every scheduler is told of; of others it is told if a plugin reads them."""
-READ_BY_ROUNDS = frozenset({kinds.VC_QUEUE, kinds.VC_NUMATOPOLOGY, kinds.VC_NODE_SHARD, kinds.RESOURCE_QUOTA})
-"""Kinds that only profiles in Volcano's manner read."""
-
-
-def indexed_watches(*, rounds: bool, more: Collection[Kind] = ()) -> list[Watch]:
-    """What a scheduler watches for its index; `rounds` tells whether a profile is in Volcano's manner, `more` what
-    plugins read besides."""
-    wanted = [kind for kind in WATCHED if rounds or kind not in READ_BY_ROUNDS]
-    wanted += [kind for kind in COMPILERS if kind in more and kind not in WATCHED]
-    return [Watch(kind, optional=kind in OPTIONAL) for kind in wanted]
-
-
-GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
+WATCHED = tuple(kind for kind, entry in _ENTRIES.items() if entry.read_by is not ReadBy.PLUGINS)
+"""Kinds that schedulers watch even if no plugin names them."""
+GROUP_KINDS = tuple(kind for kind, entry in _ENTRIES.items() if entry.event == events.POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""
+POD_LIKE: Mapping[Kind, PodLike] = {kind: entry.pod_like for kind, entry in _ENTRIES.items() if entry.pod_like}
+"""The kinds whose objects are scheduled as pods."""
+
+COUNTING_GROUPS = frozenset(kind.group for kind, entry in _ENTRIES.items() if entry.counts_ended)
+"""The API groups whose groups count pods that have ended."""
+
+
+def indexed_watches(*, modes: bool, more: Collection[Kind] = ()) -> list[Watch]:
+    """What a scheduler watches for its index; `modes` says whether a profile has a scheduling mode of its own, `more`
+    are kinds that plugins read besides."""
+    wanted = [kind for kind in WATCHED if modes or _ENTRIES[kind].read_by is not ReadBy.MODES]
+    wanted += [kind for kind in COMPILERS if kind in more and kind not in WATCHED]
+    return [Watch(kind, optional=_ENTRIES[kind].optional) for kind in wanted]
+
 
 _REMEMBERED = 1 << 14
 

@@ -1,8 +1,8 @@
 """Owned: how many pods of which owner start together, as far as the owners have been seen; and who must be watched.
 
-Owners are read only if some pod asks for it: `wanted` grows by a kind when the first pod needs it, and whoever feeds
-the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one that cannot be read
-holds up its own pods and nobody else's.
+Owners are read only if some pod asks for it: `take_unwatched` returns a kind when the first pod needs it, and whoever
+feeds the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one that cannot be
+read holds up its own pods and nobody else's.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _Key = tuple[str, str]
 
 class Owned:
     def __init__(self) -> None:
-        self.wanted: list[Kind] = []
+        self._wanted: list[Kind] = []
         """Kinds of owners that have to be watched, in the order in which they were first needed."""
+        self._unwatched: list[Kind] = []
+        """Those of them that nobody has been asked to watch yet."""
         self.namespaces: set[str] = set()
         """Namespaces that ask for gangs of all owners that can be read."""
         self._sizes: dict[_Key, int | str] = {}
@@ -38,6 +40,13 @@ class Owned:
         self._gangs: dict[_Key, dict[str, tuple[OwnerRef, Gang]]] = {}
         self._owners: dict[str, _Key] = {}
         """The owners of gangs, by the gangs' keys."""
+
+    def take_unwatched(self) -> list[Kind]:
+        """Kinds of owners that have to be watched since the last call."""
+        if not self._unwatched:
+            return []
+        unwatched, self._unwatched = self._unwatched, []
+        return unwatched
 
     def group_for(self, pod: Pod, gang: Gang) -> PodGroup:
         """The group of a gang's first member."""
@@ -47,8 +56,9 @@ class Owned:
         ref = owner_of(pod)
         if ref is None:
             return owned_group(pod, 1, unknown=uncountable(pod))
-        if ref.kind not in self.wanted:
-            self.wanted.append(ref.kind)
+        if ref.kind not in self._wanted:
+            self._wanted.append(ref.kind)
+            self._unwatched.append(ref.kind)
         self._gangs.setdefault(_key(ref), {})[gang.key] = (ref, gang)
         self._owners[gang.key] = _key(ref)
         return self._sized(owned_group(pod, 1), ref)

@@ -8,9 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model.documents import EMPTY
-from fairlead.core.model.pod import VOLCANO_GROUP_API
-from fairlead.core.model.records import record
-from fairlead.koordinator.records.gangs import gang_name
+from fairlead.core.state.object_index import COUNTING_GROUPS
 
 if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
@@ -70,21 +68,9 @@ class PodLog:
         return self._uids[start:] if start >= 0 else None
 
 
-@record(frozen=True, slots=True)
-class PermitOrder:
-    """What a plugin says of a pod that waits for its permission: with a message it is refused, else it may go on.
-    `together` are the uids of the pods that were tried with it: the place that it gives up is no news for them."""
-
-    uid: str
-    plugin: str
-    message: str = ""
-    keeps_nomination: bool = False
-    together: frozenset[str] = frozenset()
-
-
 def is_noted(pod: Pod) -> bool:
     """Whether a pod is remembered after it has ended, because its group counts it."""
-    return bool(gang_name(pod)) or (pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API)
+    return bool(pod.group) or (pod.group_ref is not None and pod.group_ref.api in COUNTING_GROUPS)
 
 
 def ends_unnoticed(pod: Pod, document: Mapping[str, Any]) -> bool:
@@ -95,6 +81,13 @@ def ends_unnoticed(pod: Pod, document: Mapping[str, Any]) -> bool:
         return False
     metadata = document["metadata"]
     return (metadata.get("labels") or EMPTY) == pod.labels and (metadata.get("annotations") or EMPTY) == pod.annotations
+
+
+def ended_by_itself(document: Mapping[str, Any]) -> bool:
+    """Whether a document says that a pod ran on a node and ended before anybody deleted it."""
+    if (document.get("status") or EMPTY).get("phase") not in ("Succeeded", "Failed"):
+        return False
+    return bool((document.get("spec") or EMPTY).get("nodeName")) and not document["metadata"].get("deletionTimestamp")
 
 
 def counts_the_same(old: Pod, new: Pod) -> bool:

@@ -2,9 +2,9 @@
 
 Assuming a pod, a dry run, a preemption trial and the rollback of a gang are this one mechanism: ordered operations with
 their inverses. A checkpoint is a length; rolling back to it undoes the later operations in reverse, and leaves the
-table, the indexes and the order of pods on each node exactly as they were (a property test says so). What a Volcano
-round tries is kept or undone in any order, and across interruptions: that is TrialOverlay's (volcano/rounds/trial_overlay.py
-says why). Nobody else changes which pods the table shows.
+table, the indexes and the order of pods on each node exactly as they were (a property test says so). A mode that
+decides in rounds keeps or undoes what it tries in any order, and across interruptions: it has a TrialOverlay for that,
+whose module says why. Nobody else changes which pods the table shows.
 
 `added` and `removed` are called for every pod that comes to a row or leaves it, also by an undo.
 """

@@ -7,8 +7,8 @@ rows asks the touch logs what changed since: `static` for what the Node object s
 while nothing changed that plugins could count.
 
 `version[row]` is raised with everything that takes room on a row, and by nothing else: it is what optimistic schedulers
-compare (lab/omega/transactions.py). Room that comes free leaves it as it is. Pods raise it from the first reading on, because
-only differences between two readings matter, and most schedulers never read it.
+compare (lab/omega/transactions.py). Room that comes free leaves it as it is. Pods raise it from the first reading on,
+because only differences between two readings matter, and most schedulers never read it.
 
 Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row, and of what is
 claimed there without a pod (`claimed`); `Cluster.check` recounts it. Rows at or above `high`, and rows whose `alive` is
@@ -78,6 +78,11 @@ class NodeTable:
     def version(self) -> NDArray[np.int64]:
         self.versions_are_read = True
         return self._version
+
+    def raise_versions(self, rows: NDArray[np.int64]) -> None:
+        """Make rows look changed, once for every time that a row is named."""
+        times = np.bincount(rows)
+        self.version[: len(times)] += times
 
     @property
     def content(self) -> TouchLog:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.cluster.admission.problems import ValidationProblems
 from fairlead.cluster.admission.webhook_denial import Denied, all_of
-from fairlead.core.model import kinds as k
 from fairlead.core.model.quantity import parse_quantity
 from fairlead.core.model.requests import pod_requests
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.quotas.admission import all_quotas, is_parent, labels_of, namespaces_of, notes_of
 from fairlead.koordinator.quotas.pod_admission import check_limits
 from fairlead.koordinator.records.bands import (
@@ -46,46 +46,45 @@ _REQUESTS = "pod.spec.containers[*].resources.requests"
 class QuotaOfPods:
     """Finds the quota of a pod. It remembers in which namespace a quota was, because pods name quotas alone."""
 
-    def __init__(self, view: DocView) -> None:
-        self.view = view
+    def __init__(self) -> None:
         self._homes: dict[str, str] = {}
 
-    def of(self, pod: Doc) -> Doc | None:
+    def of(self, view: DocView, pod: Doc) -> Doc | None:
         name = labels_of(pod).get(NAME_LABEL)
         if name:
-            return self._named(name)
-        if not any(self.view.list(k.KOORD_ELASTIC_QUOTA)):
+            return self._named(view, name)
+        if not any(view.list(KOORD_ELASTIC_QUOTA)):
             return None
         home = pod["metadata"].get("namespace") or ""
-        own = self.view.get(k.KOORD_ELASTIC_QUOTA, home, home)
+        own = view.get(KOORD_ELASTIC_QUOTA, home, home)
         if own is not None:
             return own
-        listed = sorted(all_quotas(self.view).items())
+        listed = sorted(all_quotas(view).items())
         return next((quota for _, quota in listed if home in namespaces_of(quota)), None)
 
-    def _named(self, name: str) -> Doc | None:
+    def _named(self, view: DocView, name: str) -> Doc | None:
         if name in self._homes:
-            found = self.view.get(k.KOORD_ELASTIC_QUOTA, self._homes[name], name)
+            found = view.get(KOORD_ELASTIC_QUOTA, self._homes[name], name)
             if found is not None:
                 return found
-        known = all_quotas(self.view)
+        known = all_quotas(view)
         self._homes = {one: quota["metadata"].get("namespace") or "" for one, quota in known.items()}
         return known.get(name)
 
 
-def admit_pod(quotas: QuotaOfPods, new: Doc, old: Doc | None = None) -> None:
+def admit_pod(view: DocView, quotas: QuotaOfPods, new: Doc, old: Doc | None = None) -> None:
     """Raises Denied if Koordinator's webhook would refuse the pod, or the change of it."""
     if RESERVE_POD in notes_of(new):
         raise _denied(f"annotations.{RESERVE_POD}: Forbidden: cannot set in annotations")
     _check_service(new, old)
     if old is not None and labels_of(old).get(PREEMPTIBLE_LABEL) != labels_of(new).get(PREEMPTIBLE_LABEL):
         raise _denied("Preemptible label is forbidden modify now.")
-    quota = quotas.of(new)
+    quota = quotas.of(view, new)
     if quota is not None and quota["metadata"]["name"] != DEFAULT and is_parent(quota):
         names = f"quota:{quota['metadata']['name']}, pod:{new['metadata']['name']}"
         raise _denied(f"pod can not be linked to a parentQuotaGroup,{names}")
     if quota is not None and old is None:
-        check_limits(quotas.view, quota, new)
+        check_limits(view, quota, new)
 
 
 def _denied(why: str) -> Denied:

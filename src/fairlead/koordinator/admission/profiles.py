@@ -12,14 +12,17 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cluster.admission.problems import ValidationProblems
 from fairlead.cluster.admission.webhook_denial import Denied
 from fairlead.cluster.store.quantities import canonical, nanos
-from fairlead.cluster.store.schema import struct_of
+from fairlead.cluster.store.schema import WrongType, check_types, struct_of
 from fairlead.cluster.store.strategic import merge_strategically
 from fairlead.core.model import kinds as k
 from fairlead.core.model.hashes import fnv32a
 from fairlead.core.model.quality import quality_of_service
-from fairlead.core.model.selectors import selector_from_document
+from fairlead.core.model.selectors import SelectorError, selector_from_document
+from fairlead.errors import BadRequest
+from fairlead.koordinator.kinds import KOORD_COLOCATION_PROFILE
 from fairlead.koordinator.records.bands import (
     BATCH_CPU,
     BATCH_MEMORY,
@@ -38,9 +41,50 @@ _MILLI = 10**6
 _SECTIONS = ("requests", "limits")
 
 
+WEBHOOK = "mpod-create.koordinator.sh"
+_WRONG_PROBABILITY = "probability must be a whole number or a percentage from 0 to 100"
+
+
+def admit_profile(profile: Doc) -> None:
+    """Refuse a profile that no pod could be created under. The original finds out with the first pod, and then with
+    every pod of the cluster. Raises Invalid."""
+    spec, problems = profile.get("spec") or {}, ValidationProblems()
+    if spec.get("probability") is not None and _percent(spec["probability"]) is None:
+        problems.invalid("spec.probability", spec["probability"], _WRONG_PROBABILITY)
+    for field in ("selector", "namespaceSelector"):
+        try:
+            _matches(spec.get(field) or {}, {})
+        except (SelectorError, TypeError, AttributeError, KeyError) as error:
+            problems.invalid(f"spec.{field}", spec[field], str(error) or "is no label selector")
+    for field in ("labels", "annotations", "labelKeysMapping", "annotationKeysMapping", "labelSuffixes"):
+        if not _is_text_map(spec.get(field)):
+            problems.invalid(f"spec.{field}", spec[field], "must be a map of texts")
+    if spec.get("patch") is not None:
+        try:
+            pod: Doc = {"metadata": {"name": "pod"}, "spec": {"containers": [{"name": "main"}]}}
+            check_types(k.POD, merge_strategically(struct_of(k.POD), pod, spec["patch"]))
+        except (BadRequest, WrongType, TypeError, AttributeError, KeyError, ValueError) as error:
+            problems.invalid("spec.patch", spec["patch"], f"cannot be merged into a pod: {error}")
+    problems.raise_if_any(KOORD_COLOCATION_PROFILE, profile["metadata"]["name"])
+
+
+def _is_text_map(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _percent(given: Any) -> int | None:
+    """A probability in percent; None if the value is not a whole number from 0 to 100."""
+    text = str(given).removesuffix("%") if isinstance(given, str) and given.endswith("%") else given
+    if isinstance(text, bool) or not (isinstance(text, int) or (isinstance(text, str) and text.isdecimal())):
+        return None
+    return int(text) if len(str(text)) <= 3 and 0 <= int(text) <= 100 else None
+
+
 def with_profiles(view: DocView, pod: Doc) -> Doc:
     """A new pod as the profiles that select it want it. Raises Denied if one cannot be applied."""
-    matching = [one for one in view.list(k.KOORD_COLOCATION_PROFILE) if _selects(view, one, pod)]
+    matching = [one for one in view.list(KOORD_COLOCATION_PROFILE) if _selects(view, one, pod)]
     if matching:
         matching.sort(key=lambda profile: profile["metadata"]["name"])
         for profile in matching:
@@ -70,7 +114,9 @@ def _takes(profile: Doc, pod: Doc) -> bool:
     given = (profile.get("spec") or {}).get("probability")
     if given is None:
         return True
-    percent = int(str(given).removesuffix("%"))
+    percent = _percent(given)
+    if percent is None:
+        raise Denied(WEBHOOK, f"{profile['metadata']['name']}: {_WRONG_PROBABILITY}: {given!r}")
     drawn = fnv32a(f"{profile['metadata']['name']}/{pod['metadata'].get('namespace')}/{pod['metadata']['name']}") % 100
     return percent == 100 or (percent != 0 and drawn <= percent)
 
@@ -106,7 +152,7 @@ def _applied(view: DocView, profile: Doc, pod: Doc) -> Doc:
 def _with_priority(view: DocView, spec: Doc, name: str) -> Doc:
     found = view.get(k.PRIORITY_CLASS, "", name)
     if found is None:
-        raise Denied("mpod-create.koordinator.sh", f'priorityclasses.scheduling.k8s.io "{name}" not found')
+        raise Denied(WEBHOOK, f'priorityclasses.scheduling.k8s.io "{name}" not found')
     rest = {key: value for key, value in spec.items() if key not in ("priority", "preemptionPolicy")}
     return {**rest, "priorityClassName": name}
 

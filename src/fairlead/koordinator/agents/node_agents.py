@@ -1,12 +1,12 @@
 """NodeAgents: what Koordinator's agent and manager report of nodes, for simulated nodes.
 
-Every minute a simulated node reports a NodeMetric: the use of its pods, of the system, and of both together. A pod
-uses what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it asks for; the system uses what
-the same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs
-to a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a
-node are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
-(koordinator/records/overcommit.py), which are written to the node's status; the ConfigMap slo-controller-config says how
-much is lent (koordinator/records/colocation.py).
+Every minute a simulated node reports a NodeMetric: the use of its pods, of the system, and of both together. A pod uses
+what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it asks for; the system uses what the
+same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs to
+a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a node
+are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
+(koordinator/records/overcommit.py), which are written to the node's status; the ConfigMap slo-controller-config says
+how much is lent (koordinator/records/colocation.py).
 
 Real nodes are left alone: Koordinator's own agent and manager write for them. Nobody runs this controller unless a
 scheduler has a plugin of Koordinator's.
@@ -22,12 +22,13 @@ from fairlead.cluster.controllers.writes import create, namespaced_name, patch_s
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
 from fairlead.core.model.documents import read_units
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import CONFIG_MAP, KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.core.model.quality import quality_of_service
 from fairlead.core.model.quantity import format_quantity, read_quantity
 from fairlead.core.model.requests import pod_requests
 from fairlead.core.model.times import timestamp
 from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.records.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, PROD, band_by, class_by
 from fairlead.koordinator.records.colocation import CONFIG_KEY, CONFIG_NAME, CONFIG_NAMESPACE, normalised, strategy_of
 from fairlead.koordinator.records.node_reservation import reserved_amounts

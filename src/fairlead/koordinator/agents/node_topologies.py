@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.documents import read_units
-from fairlead.core.model.kinds import KOORD_NODE_TOPOLOGY
 from fairlead.core.model.quantity import format_quantity
+from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.records.cpu_topology import CPU_TOPOLOGY, KUBELET_POLICY
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.config.yaml_text import read_yaml
 from fairlead.core.model.durations import parse_duration
 from fairlead.errors import ConfigError
+from fairlead.koordinator.config.finish import KoordinatorArgs
 from fairlead.koordinator.devices.plugin import DeviceSettings, DeviceSharePlugin
 from fairlead.koordinator.devices.templates import TemplateRules
 from fairlead.koordinator.gangs.plugin import Coscheduling, GangSettings
@@ -15,23 +16,25 @@ from fairlead.koordinator.load.plugin import LoadAwareScheduling
 from fairlead.koordinator.load.settings import AggregatedUsage, LoadSettings, Thresholds
 from fairlead.koordinator.numa.accumulator import FULL_CORES, SPREAD
 from fairlead.koordinator.numa.plugin import NodeNUMAResource, NumaSettings
+from fairlead.koordinator.pod_annotations import DefaultPreBind
 from fairlead.koordinator.quotas.accounts import TreeRules
-from fairlead.koordinator.quotas.book import BookRules
 from fairlead.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
 from fairlead.koordinator.quotas.revoking import RevokeRules
+from fairlead.koordinator.quotas.usage import BookRules
 from fairlead.koordinator.records.gangs import ONCE_SATISFIED, ONLY_WAITING, WAITING_AND_RUNNING
 from fairlead.koordinator.records.quirks import KOORDINATOR_FIXED, KoordinatorQuirks
-from fairlead.koordinator.reservations.plugin import ReservationPlugin
-from fairlead.koordinator.reservations.preallocation import PreAllocationRules
-from fairlead.koordinator.reservations.preemption import ReservationPreemption
-from fairlead.koordinator.small import (
+from fairlead.koordinator.request_scores import (
     FitPreference,
     NodeResourcesFitPlus,
     ScarceResourceAvoidance,
     SchedulingHintPlugin,
 )
-from fairlead.koordinator.writing import DefaultPreBind
-from fairlead.kube.config.plugin_args import Args, KoordinatorArgs
+from fairlead.koordinator.reservations.plugin import ReservationPlugin
+from fairlead.koordinator.reservations.preallocation import PreAllocationRules
+from fairlead.koordinator.reservations.preemption import ReservationPreemption
+
+if TYPE_CHECKING:
+    from fairlead.kube.config.plugin_args import Args
 
 _CPU_AND_MEMORY = {"cpu": 1, "memory": 1}
 

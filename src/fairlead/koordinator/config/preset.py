@@ -5,6 +5,8 @@ The profile is the one that Koordinator ships, with Reservation also under `rese
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 KOORDINATOR_PRESET = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -117,3 +119,6 @@ profiles:
       - name: Coscheduling
 - schedulerName: default-scheduler
 """
+
+PRESETS: Mapping[str, str] = {"koordinator": KOORDINATOR_PRESET}
+"""By the name that `--config` takes."""

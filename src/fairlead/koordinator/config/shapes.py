@@ -1,4 +1,4 @@
-"""The plugins of Koordinator's scheduler: where each takes part, and which fields its arguments may have.
+"""ARGUMENTS: which fields the arguments of Koordinator's plugins may have.
 
 Names of fields are the format's; a file with others is refused like one with unknown fields of kube-scheduler's own.
 """
@@ -80,36 +80,5 @@ _FIELDS: Mapping[str, Mapping[str, Shape]] = {
     "SchedulingHint": {"maxHintNodes": INT32},
 }  # fmt: skip
 
-KOORDINATOR_ARGS: Mapping[str, ConfigStruct] = {name: plugin_args(name, fields) for name, fields in _FIELDS.items()}
+ARGUMENTS: Mapping[str, ConfigStruct] = {name: plugin_args(name, fields) for name, fields in _FIELDS.items()}
 """The arguments that a file may have, by plugin."""
-
-KOORDINATOR_POINTS: Mapping[str, frozenset[str]] = {
-    name: frozenset(points.split())
-    for name, points in {
-        "LoadAwareScheduling": "preFilter filter score reserve",
-        "NodeNUMAResource": "preFilter filter preScore score reserve preBind",
-        "DeviceShare": "preFilter filter preScore score reserve preBind",
-        "Reservation": "preFilter filter postFilter preScore score reserve preBind bind",
-        "Coscheduling": "preEnqueue preFilter postFilter preScore score reserve permit preBind postBind",
-        "ElasticQuota": "preFilter postFilter reserve",
-        "NodeResourcesFitPlus": "preScore score",
-        "ScarceResourceAvoidance": "preScore score",
-        "SchedulingHint": "preFilter",
-        "DefaultPreBind": "preBind",
-    }.items()
-}
-"""The extension points at which the original's plugins take part."""
-
-KOORDINATOR_FACTORIES: Mapping[str, str] = {
-    "LoadAwareScheduling": "load_aware_scheduling",
-    "NodeResourcesFitPlus": "node_resources_fit_plus",
-    "ScarceResourceAvoidance": "scarce_resource_avoidance",
-    "SchedulingHint": "scheduling_hint",
-    "NodeNUMAResource": "node_numa_resource",
-    "DeviceShare": "device_share",
-    "Reservation": "reservation",
-    "Coscheduling": "coscheduling",
-    "ElasticQuota": "elastic_quota",
-    "DefaultPreBind": "default_pre_bind",
-}
-"""The functions of koordinator/config/factories.py that make the plugins."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.joined_cluster import JoinFlags, joined
-from fairlead.cli.terminal import log_to_stderr
+from fairlead.console.joined_cluster import JoinFlags, joined
+from fairlead.console.terminal import log_to_stderr
 
 if TYPE_CHECKING:
     from fairlead.koordinator.descheduling.settings import DeschedulerSettings
@@ -55,14 +55,15 @@ def descheduler_command(
 
 
 async def _run(cluster: JoinFlags, settings: DeschedulerSettings) -> None:
-    from fairlead.cli.leading import lead, stop_on_signals
-    from fairlead.cli.roles.ways import Tasks
+    from fairlead.console.leading import lead, stop_on_signals
+    from fairlead.console.roles.needs import Tasks
     from fairlead.koordinator.descheduling.controller import Descheduler
+    from fairlead.koordinator.grants import DESCHEDULING
     from fairlead.runtime.live import LiveRuntime
 
     async with joined(cluster) as reached:
         moves = Descheduler(reached.world.view, settings)
         runtime = LiveRuntime(reached.world, [moves])
         stopping = stop_on_signals(runtime)
-        reached.review(Tasks(moves=True, elects=cluster.lease is not None), [moves])
+        reached.review(Tasks(of_families=[("koordinator", DESCHEDULING)], elects=cluster.lease is not None), [moves])
         await lead(reached.elector, runtime, stopping, stands_by=False)

@@ -8,9 +8,8 @@ are arbitrated and carried out in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from fairlead.core.model.kinds import KOORD_MIGRATION_JOB
 from fairlead.koordinator.descheduling.arbitration import arbitration_order
 from fairlead.koordinator.descheduling.custom_priority import CustomPriority
 from fairlead.koordinator.descheduling.evictable import Evictor, has_passed, phase_of, pod_key_of
@@ -21,8 +20,10 @@ from fairlead.koordinator.descheduling.settings import (
     CustomPrioritySettings,
     DeschedulerSettings,
 )
+from fairlead.koordinator.kinds import KOORD_MIGRATION_JOB
 
 if TYPE_CHECKING:
+    from fairlead.cluster.controllers.workqueue import ControllerContext
     from fairlead.core.model.flow import Change, Doc, DocView, Write
     from fairlead.core.model.node import Node
     from fairlead.core.model.requirements import LabelSelector
@@ -46,6 +47,10 @@ class Descheduler(MigrationSteps):
         ]
         if self._plugins:
             self.queue.add(_PASS)
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> Self:
+        return cls(context.view, context.of(DeschedulerSettings), announce=context.announce)
 
     def observe(self, change: Change) -> None:
         super().observe(change)

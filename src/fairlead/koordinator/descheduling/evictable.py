@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from fairlead.cluster.controllers.writes import create, event_about, patch
 from fairlead.core.model.durations import format_duration
 from fairlead.core.model.hashes import safe_hash
-from fairlead.core.model.kinds import KOORD_MIGRATION_JOB, NODE, POD
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.koordinator.descheduling.limits import ObjectLimiters, most_of
 from fairlead.koordinator.descheduling.pod_order import NEVER, eviction_cost
 from fairlead.koordinator.descheduling.settings import RESERVATION_FIRST, DeschedulerSettings
+from fairlead.koordinator.kinds import KOORD_MIGRATION_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc, DocView, Write

@@ -11,20 +11,12 @@ from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import condition, controller_of
 from fairlead.core.model.documents import read_units
-from fairlead.core.model.kinds import (
-    DEPLOYMENT,
-    KOORD_NODE_METRIC,
-    NODE,
-    POD,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    STATEFUL_SET,
-    Kind,
-)
+from fairlead.core.model.kinds import DEPLOYMENT, NODE, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, Kind
 from fairlead.core.model.node import Node, compile_node
 from fairlead.core.model.pod import Pod, compile_pod
 from fairlead.core.model.shape import Shapes
 from fairlead.core.model.taints import first_untolerated
+from fairlead.koordinator.kinds import KOORD_NODE_METRIC
 from fairlead.koordinator.records.node_metrics import NodeMetric, compile_node_metric
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import condition, create, delete, patch, patch_status, with_condition
 from fairlead.core.model.durations import parse_duration
 from fairlead.core.model.flow import Change, DocView, Reply, Verb, Watch, Write
-from fairlead.core.model.kinds import KOORD_MIGRATION_JOB, KOORD_NODE_METRIC, KOORD_RESERVATION, NODE, POD
+from fairlead.core.model.kinds import NODE, POD
 from fairlead.core.model.times import seconds_of, timestamp
 from fairlead.errors import AlreadyExists
 from fairlead.koordinator.descheduling.evictable import (
@@ -46,6 +46,7 @@ from fairlead.koordinator.descheduling.settings import (
     SOFT_EVICTION,
     MigrationSettings,
 )
+from fairlead.koordinator.kinds import KOORD_MIGRATION_JOB, KOORD_NODE_METRIC, KOORD_RESERVATION
 from fairlead.koordinator.records.reservations import FAILED, PREFIX, SUCCEEDED
 
 if TYPE_CHECKING:

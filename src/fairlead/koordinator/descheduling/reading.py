@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.config.problems import CheckStage, ConfigProblems, Path
 from fairlead.config.shapes import Decoder, note_unknown_fields
-from fairlead.config.source import Source, parse_source
+from fairlead.config.source import Source, parse_source, read_text
 from fairlead.core.model.durations import parse_duration
 from fairlead.core.model.requirements import SelectorError
 from fairlead.core.model.selectors import selector_from_document
@@ -38,7 +38,6 @@ from fairlead.koordinator.descheduling.settings import (
     ObjectLimiter,
 )
 from fairlead.koordinator.descheduling.shapes import API_VERSION, ARGS, CONFIGURATION
-from fairlead.kube.config.kube import read_text
 
 if TYPE_CHECKING:
     from fairlead.core.model.requirements import LabelSelector

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import condition, controller_of
-from fairlead.core.model.kinds import KOORD_RESERVATION
+from fairlead.koordinator.kinds import KOORD_RESERVATION
 from fairlead.koordinator.records.reservations import ORDER_LABEL
 
 if TYPE_CHECKING:

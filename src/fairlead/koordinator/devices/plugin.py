@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.framework.plugin import Interest, Plugin
-from fairlead.core.model import kinds
-from fairlead.core.model.events import KOORD_DEVICE, POD, ActionType, ClusterEvent
-from fairlead.core.model.reasons import SKIP, Code, Reason, Reject, Status, unresolvable
+from fairlead.core.model.events import POD, ActionType, ClusterEvent
+from fairlead.core.model.reasons import SKIP, SUCCESS, Code, Reason, Reject, Status, unresolvable
 from fairlead.koordinator.devices.choice import DeviceChoice, DeviceScorer, Limits, with_memory
 from fairlead.koordinator.devices.classes import NO_DEVICES
 from fairlead.koordinator.devices.judgements import Judgements
@@ -32,7 +31,9 @@ from fairlead.koordinator.devices.request import (
 )
 from fairlead.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
 from fairlead.koordinator.devices.templates import TemplateBook, TemplateRules
+from fairlead.koordinator.kinds import DEVICE_EVENTS, KOORD_DEVICE
 from fairlead.koordinator.numa.providers import provide_hints, settled_rows
+from fairlead.koordinator.pod_annotations import write_annotation
 from fairlead.koordinator.records.cards import MODEL, VENDOR
 from fairlead.koordinator.reservations.shown import (
     chosen_on,
@@ -41,7 +42,6 @@ from fairlead.koordinator.reservations.shown import (
     taken_over_on,
     usable_on,
 )
-from fairlead.koordinator.writing import write_annotation
 from fairlead.kube.scoring import to_hundred
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class DeviceNote:
 
 class DeviceSharePlugin(Plugin):
     name = "DeviceShare"
-    kinds_read = (kinds.KOORD_DEVICE,)
+    kinds_read = (KOORD_DEVICE,)
 
     def __init__(self, settings: DeviceSettings) -> None:
         self._settings = settings
@@ -106,7 +106,7 @@ class DeviceSharePlugin(Plugin):
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
-            Interest(ClusterEvent(KOORD_DEVICE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
+            Interest(ClusterEvent(DEVICE_EVENTS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
 
     def rows(self, cycle: Cycle) -> DeviceRows:
@@ -119,7 +119,7 @@ class DeviceSharePlugin(Plugin):
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return wants_devices(cycle.pod)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         if not wants_devices(cycle.pod):
             return SKIP
         key = wish_key(cycle.pod)
@@ -255,7 +255,7 @@ class DeviceSharePlugin(Plugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         return None if self.name in cycle.notes else SKIP
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
@@ -275,7 +275,7 @@ class DeviceSharePlugin(Plugin):
             scores[at] = choice.node_score(self._limits(cycle, row)) if counts else 0
         return scores
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw)
 
     # ---- after the choice ----
@@ -302,7 +302,11 @@ class DeviceSharePlugin(Plugin):
             note.given = None
             self.rows(cycle).take_back(cycle.pod, row)
 
-    def prebind(self, cycle: Cycle, row: int) -> None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        note: DeviceNote | None = cycle.notes.get(self.name)
+        return SKIP if note is None or note.given is None else SUCCESS
+
+    def pre_bind(self, cycle: Cycle, row: int) -> None:
         note: DeviceNote | None = cycle.notes.get(self.name)
         devices = self.rows(cycle).devices(row)
         if note is not None and note.given is not None and devices is not None:

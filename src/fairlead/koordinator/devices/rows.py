@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.core.model import kinds
 from fairlead.core.model.quantity import BINARY_SI, Quantity, format_quantity, read_quantity, to_units
 from fairlead.koordinator.devices.classes import DeviceClasses
 from fairlead.koordinator.devices.request import MEMORY
+from fairlead.koordinator.kinds import KOORD_DEVICE
 from fairlead.koordinator.records.cards import VirtualFunction
+from fairlead.koordinator.reservations.holdings import reservations_of
 
 if TYPE_CHECKING:
     from fairlead.core.model.node import Node
@@ -79,7 +80,8 @@ class DeviceHoldings:
 class DeviceRows:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._shelf = cluster.object_index.of(kinds.KOORD_DEVICE)
+        self._reservations = reservations_of(cluster)
+        self._shelf = cluster.object_index.of(KOORD_DEVICE)
         self._version = self._static_mark = self._content_mark = -1
         self._holdings: dict[int, DeviceHoldings] = {}
         self._unclassed: set[int] = set()
@@ -138,7 +140,7 @@ class DeviceRows:
         for pod in self._cluster.table.pods[row]:
             held = self.held_by(pod)
             if held:
-                state = self._cluster.reservations.by_uid.get(pod.uid)
+                state = self._reservations.by_uid.get(pod.uid)
                 yield (pod.key if state is None else f"Reservation {state.record.name}"), held
 
     def holdings(self, row: int) -> DeviceHoldings:
@@ -155,7 +157,7 @@ class DeviceRows:
     def held_by(self, pod: Pod) -> Given | None:
         """What a pod holds, by its annotation, or by what it was given lately; a reserve pod holds what its owners
         have left."""
-        state = self._cluster.reservations.by_uid.get(pod.uid)
+        state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
             return self.left_of(self._cluster, state)
         return held_devices(pod) or self.given.get(pod.uid)

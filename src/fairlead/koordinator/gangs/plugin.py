@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.core.framework.effects import PermitOrder
 from fairlead.core.framework.explainers import GangFacts
-from fairlead.core.framework.plugin import Hint, Interest, Plugin, Rescued, Wait
+from fairlead.core.framework.extended_plugin import ExtendedPlugin
+from fairlead.core.framework.plugin import Hint, Interest, PostFilterResult, Wait
 from fairlead.core.model import kinds
-from fairlead.core.model.events import ASSIGNED_POD, KOORD_POD_GROUP, ActionType, ClusterEvent
+from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
 from fairlead.core.model.gang_explanation import Domain
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
-from fairlead.core.state.pod_states import PermitOrder
-from fairlead.koordinator.gangs.book import GangBook, GroupAttempt
+from fairlead.koordinator.gangs.index import GangBook, GroupAttempt
 from fairlead.koordinator.gangs.network import (
     NetworkPart,
     NetworkSearch,
@@ -35,6 +36,8 @@ from fairlead.koordinator.gangs.network import (
 )
 from fairlead.koordinator.gangs.preemption import JobVictims
 from fairlead.koordinator.gangs.status import GangKeeper
+from fairlead.koordinator.kinds import KOORD_NETWORK_TOPOLOGY, KOORD_POD_GROUP, POD_GROUP_EVENTS
+from fairlead.koordinator.pod_annotations import write_annotation
 from fairlead.koordinator.records.gangs import (
     ONCE_SATISFIED,
     ONLY_WAITING,
@@ -44,19 +47,19 @@ from fairlead.koordinator.records.gangs import (
     gang_id,
     gang_name,
 )
-from fairlead.koordinator.writing import write_later
 from fairlead.kube.scoring import to_hundred
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.core.framework.cycle import Cycle
-    from fairlead.core.framework.plugin import RowTrial
+    from fairlead.core.framework.effects import Effects
+    from fairlead.core.framework.extended_plugin import RowTrial
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.flow import Write
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
-    from fairlead.koordinator.gangs.book import GangState
+    from fairlead.koordinator.gangs.index import GangState
     from fairlead.koordinator.records.network import ClusterNetwork
 
 GROUP_ID = "internal.scheduling.koordinator.sh/bind-gang-group-id"
@@ -78,9 +81,9 @@ class GangSettings:
     rest_stays_gated: bool = False
 
 
-class Coscheduling(Plugin):
+class Coscheduling(ExtendedPlugin):
     name = "Coscheduling"
-    kinds_read = (kinds.KOORD_POD_GROUP, kinds.KOORD_NETWORK_TOPOLOGY, kinds.POD)
+    kinds_read = (KOORD_POD_GROUP, KOORD_NETWORK_TOPOLOGY, kinds.POD)
     """Of pods also those that have ended, which its groups count."""
 
     def __init__(self, settings: GangSettings) -> None:
@@ -91,7 +94,7 @@ class Coscheduling(Plugin):
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
     def events(self) -> Sequence[Interest]:
-        groups = Interest(ClusterEvent(KOORD_POD_GROUP, ActionType.ALL), _described_anew)
+        groups = Interest(ClusterEvent(POD_GROUP_EVENTS, ActionType.ALL), _described_anew)
         if self._settings.rest_stays_gated:
             return (groups,)
         return groups, Interest(ClusterEvent(ASSIGNED_POD, ActionType.ADD), self._after_other)
@@ -111,13 +114,13 @@ class Coscheduling(Plugin):
         self._book[1].catch_up()
         return self._book[1]
 
-    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+    def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
         book = self.book(cluster)
         if self._keeper is None or self._keeper[0] is not cluster:
             self._keeper = (cluster, GangKeeper(cluster))
         return self._keeper[1].step(book, now)
 
-    def tends_at(self) -> float | None:
+    def sync_at(self) -> float | None:
         return self._keeper[1].wake_at() if self._keeper is not None else None
 
     def gang_facts(self, namespace: str, name: str, cluster: Cluster) -> GangFacts | None:
@@ -128,11 +131,11 @@ class Coscheduling(Plugin):
             return None
         pods = tuple(member.seen for member in gang.members.values())
         looked_at = book.group_of(gang).looked_at if gang.spec.gather is not None else ()
-        return GangFacts(pods, gang.spec.least, kinds.KOORD_POD_GROUP.group, looked_at)
+        return GangFacts(pods, gang.spec.least, KOORD_POD_GROUP.group, looked_at)
 
     # ---- the queue ----
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not gang_name(pod):
             return None
         book = self.book(cluster)
@@ -169,7 +172,7 @@ class Coscheduling(Plugin):
     def _policy(self, gang: GangState) -> str:
         return (gang.spec.policy if gang.spec is not None else "") or self._settings.policy
 
-    def next_pod(self, cluster: Cluster) -> str:
+    def next_pod(self, cluster: Cluster, effects: Effects) -> str:
         """The uid of the pod to try next while an attempt at a group is under way; empty if none is. When all were
         tried, the attempt ends and those that wait give their places back."""
         book = self.book(cluster)
@@ -181,29 +184,29 @@ class Coscheduling(Plugin):
                 if member.seen.uid not in attempt.tried:
                     attempt.tried.add(member.seen.uid)
                     return member.seen.uid
-        self._reject(cluster, book, attempt.group, _ALL_TRIED)
+        self._reject(effects, book, attempt.group, _ALL_TRIED)
         book.attempt = None
         return ""
 
     def _reject(
-        self, cluster: Cluster, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "",
+        self, effects: Effects, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "",
         stays_nominated: bool = False,
     ) -> None:  # fmt: skip
         keeps = self._settings.keeps_nominations or stays_nominated
         together = frozenset(uid for gang in book.members_of(group) for uid in gang.members)
         for member in [member for member in book.waiting(group) if member.seen.uid != but]:
-            cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name, message, keeps, together))
+            effects.permit_orders.append(PermitOrder(member.seen.uid, self.name, message, keeps, together))
 
     # ---- the cycle ----
 
-    def begin(self, cycle: Cycle) -> Status | None:
+    def before_pre_filter(self, cycle: Cycle) -> Status | None:
         pod = cycle.pod
         if not gang_name(pod):
             return None
         book = self.book(cycle.cluster)
         gang = book.gang_of(pod)
         if gang is None or gang.spec is None:
-            return self.admit(pod, cycle.cluster)
+            return self.pre_enqueue(pod, cycle.cluster)
         if self._is_free(book, gang):
             return None
         complaint = book.complaint(gang, pod)
@@ -219,7 +222,7 @@ class Coscheduling(Plugin):
         attempt.tried.add(pod.uid)
         return unresolvable(attempt.failed) if attempt.failed else None
 
-    def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
+    def pre_filter(self, cycle: Cycle) -> Status | frozenset[str] | None:
         attempt = self._own_attempt(cycle)
         if attempt is None or attempt.failed or len(attempt.tried) < 2 or not self._gathers(cycle):
             return SKIP
@@ -242,10 +245,10 @@ class Coscheduling(Plugin):
     # ---- the network ----
 
     def _network(self, cycle: Cycle) -> ClusterNetwork | None:
-        found: ClusterNetwork | None = cycle.cluster.object_index.of(kinds.KOORD_NETWORK_TOPOLOGY).get(_TOPOLOGY)
+        found: ClusterNetwork | None = cycle.cluster.object_index.of(KOORD_NETWORK_TOPOLOGY).get(_TOPOLOGY)
         return found
 
-    def prefer(self, cycle: Cycle, names: frozenset[str] | None, trial: RowTrial) -> Sequence[str] | Status:
+    def preferred_nodes(self, cycle: Cycle, names: frozenset[str] | None, trial: RowTrial) -> Sequence[str] | Status:
         attempt = self._own_attempt(cycle)
         if attempt is None or attempt.failed or len(attempt.tried) > 1 or not self._gathers(cycle):
             return ()
@@ -293,7 +296,7 @@ class Coscheduling(Plugin):
             + constraints
         )
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         if not cycle.pod.annotations.get(SELECTOR) or self._network(cycle) is None:
             return SKIP
         return None
@@ -312,12 +315,12 @@ class Coscheduling(Plugin):
             scores[known[part.name]] = place
         return scores
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw, reverse=True)
 
     # ---- failure ----
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         """The attempt at a group has failed: try to make room, remember why it failed, and let go of the places of a
         strict gang. Pods of a group that room was made for stay nominated to their nodes."""
         pod = cycle.pod
@@ -328,15 +331,15 @@ class Coscheduling(Plugin):
         if together and gang is not None and gang.spec is not None:
             message = self._failure(book, gang, pod, refusals)
             if gang.spec.mode == STRICT or said.status.ok:
-                self._reject(cycle.cluster, book, gang.spec.groups, message, stays_nominated=said.status.ok)
+                self._reject(cycle.effects, book, gang.spec.groups, message, stays_nominated=said.status.ok)
         return said
 
-    def _make_room(self, cycle: Cycle, refusals: Refusals, attempt: GroupAttempt | None) -> Rescued:
+    def _make_room(self, cycle: Cycle, refusals: Refusals, attempt: GroupAttempt | None) -> PostFilterResult:
         """Evict for the whole group at once, or for the pod if it is of none; once in an attempt at a group."""
         if not self._settings.preempts:
-            return Rescued(unschedulable())
+            return PostFilterResult(unschedulable())
         if attempt is not None and attempt.preempted:
-            return Rescued(unschedulable(f"preemption: {attempt.preempted}"))
+            return PostFilterResult(unschedulable(f"preemption: {attempt.preempted}"))
         pods, waiting = [cycle.pod], 0
         if attempt is not None:
             book = self.book(cycle.cluster)
@@ -351,8 +354,8 @@ class Coscheduling(Plugin):
         if attempt is not None:
             attempt.preempted = f"preemption already attempted by {cycle.pod.key} with message {said}"
         if isinstance(room, str):
-            return Rescued(unschedulable(f"preemption: {said}"), nominated=None if ineligible else "")
-        return Rescued(SUCCESS, room.nodes[cycle.pod.uid], room.victims)
+            return PostFilterResult(unschedulable(f"preemption: {said}"), nominated=None if ineligible else "")
+        return PostFilterResult(SUCCESS, room.nodes[cycle.pod.uid], room.victims)
 
     def _failure(self, book: GangBook, gang: GangState, pod: Pod, refusals: Refusals) -> str:
         attempt = book.attempt
@@ -387,7 +390,7 @@ class Coscheduling(Plugin):
         for member in together:
             self._binding[member.seen.uid] = (gang.spec.group_id, len(together))
             if member.seen.uid != pod.uid:
-                cycle.cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name))
+                cycle.effects.permit_orders.append(PermitOrder(member.seen.uid, self.name))
         if book.attempt is not None and gang.id in book.attempt.group:
             book.attempt = None
         return None
@@ -411,21 +414,21 @@ class Coscheduling(Plugin):
             return
         if gang.spec.mode == STRICT:
             message = f"Gang {_quoted(gang.id)} gets rejected due to Pod {_quoted(pod.name)} in Unreserve"
-            self._reject(cycle.cluster, book, gang.spec.groups, message, but=pod.uid)
+            self._reject(cycle.effects, book, gang.spec.groups, message, but=pod.uid)
 
-    def prebind(self, cycle: Cycle, row: int) -> None:
-        if gang_name(cycle.pod):
-            write_later(cycle, lambda: self._annotations(cycle.pod.uid))
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        return SUCCESS if gang_name(cycle.pod) else SKIP
 
-    def _annotations(self, uid: str) -> dict[str, str]:
-        """What is written on a pod that was let go with others."""
-        group, count = self._binding.get(uid, ("", 0))
+    def pre_bind(self, cycle: Cycle, row: int) -> None:
+        """Write on a pod that was let go with others how many there are."""
+        group, count = self._binding.get(cycle.pod.uid, ("", 0))
         if count < 2:
-            return {}
-        written = {GROUP_ID: group, MEMBER_COUNT: str(count)}
-        return {**written, **{key.removeprefix("internal."): text for key, text in written.items()}}
+            return
+        for key, text in ((GROUP_ID, group), (MEMBER_COUNT, str(count))):
+            write_annotation(cycle, key, text)
+            write_annotation(cycle, key.removeprefix("internal."), text)
 
-    def postbind(self, cycle: Cycle, row: int) -> None:
+    def post_bind(self, cycle: Cycle, row: int) -> None:
         self._binding.pop(cycle.pod.uid, None)
 
 

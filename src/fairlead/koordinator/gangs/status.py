@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.times import timestamp
-from fairlead.koordinator.keeping import SentStatuses
+from fairlead.koordinator.kinds import KOORD_POD_GROUP
 from fairlead.koordinator.records.gangs import gang_id
+from fairlead.koordinator.sent_statuses import SentStatuses
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
-    from fairlead.koordinator.gangs.book import GangBook, GangState
+    from fairlead.koordinator.gangs.index import GangBook, GangState
 
 _COUNTS = ("scheduled", "running", "succeeded", "failed")
 
@@ -59,7 +59,7 @@ class GangKeeper:
             if not spec.shown.get("scheduleStartTime"):
                 wanted = {**wanted, "scheduleStartTime": timestamp(now)}
             namespace, _, name = gang.id.partition("/")
-            yield Write(Verb.PATCH, kinds.KOORD_POD_GROUP, namespace, name, {"status": wanted})
+            yield Write(Verb.PATCH, KOORD_POD_GROUP, namespace, name, {"status": wanted})
 
 
 def _phase(least: int, pods: int, counts: dict[str, int]) -> str:

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
 from fairlead.core.model.quantity import read_quantity, to_units
+from fairlead.koordinator.kinds import KOORD_NODE_METRIC
 from fairlead.koordinator.load.settings import THRESHOLDS_ANNOTATION, Thresholds, thresholds_of_node
 from fairlead.koordinator.records.bands import PROD, band_of
 from fairlead.koordinator.records.reservations import is_reserve_pod
+from fairlead.koordinator.reservations.holdings import reservations_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +45,7 @@ _BEFORE = 0.001
 class LoadColumns:
     def __init__(self, cluster: Cluster, settings: LoadSettings, estimator: Estimator) -> None:
         self._cluster = cluster
+        self._reservations = reservations_of(cluster)
         self._settings = settings
         self._estimator = estimator
         self._names = settings.names
@@ -51,7 +53,7 @@ class LoadColumns:
         """When pods were placed or first seen, by uid, of those whose condition does not say it."""
         self._reserve_pods: dict[int, dict[str, Pod]] = {}
         """Reserve pods that were placed, by row: they count even when their reservations have ended."""
-        self._metrics = cluster.object_index.of(kinds.KOORD_NODE_METRIC)
+        self._metrics = cluster.object_index.of(KOORD_NODE_METRIC)
         self._metrics_version = -1
         self._content_mark = self._static_mark = -1
         self._latest = -np.inf
@@ -177,7 +179,7 @@ class LoadColumns:
         return code
 
     def _count(self, row: int, now: float) -> None:
-        node, taken_off = self._cluster.table.nodes[row], self._cluster.reservations.taken_off
+        node, taken_off = self._cluster.table.nodes[row], self._reservations.taken_off
         metric: NodeMetric | None = None if node is None else self._metrics.get(node.name)
         if metric is not None or self.reported[row]:
             self._read(row, metric, now)

@@ -8,7 +8,7 @@ grows too old has its row judged again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -16,12 +16,12 @@ import numpy as np
 
 from fairlead.core.framework.plugin import Interest, Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
-from fairlead.core.model import kinds
-from fairlead.core.model.events import NODE_METRIC, POD, ActionType, ClusterEvent
+from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import Reason, Reject, Status, Verdict
+from fairlead.koordinator.kinds import KOORD_NODE_METRIC, NODE_METRIC_EVENTS
 from fairlead.koordinator.load.columns import LoadColumns
 from fairlead.koordinator.load.estimates import FACTORS_ANNOTATION, Estimator
-from fairlead.koordinator.records.bands import PROD, band_of
+from fairlead.koordinator.records.bands import PRIORITY_CLASS_LABEL, PROD, QOS_LABEL, band_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.nodes import Nodes
     from fairlead.koordinator.load.settings import AggregatedUsage, LoadSettings, Thresholds
 
+_READS = frozenset({"spec", "owner", f"labels.{PRIORITY_CLASS_LABEL}", f"labels.{QOS_LABEL}"})
 _MAX_SCORE = 100
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
@@ -55,13 +56,13 @@ class _View(NamedTuple):
 class LoadAwareScheduling(CachedPlugin):
     name = "LoadAwareScheduling"
     scope = Scope.ROW
-    reads = frozenset({"spec"})
-    scores_in_range = True
-    kinds_read = (kinds.KOORD_NODE_METRIC,)
+    kinds_read = (KOORD_NODE_METRIC,)
     _EXPIRED = Reason(name, "node(s) nodeMetric expired")
 
     def __init__(self, settings: LoadSettings) -> None:
         self._settings = settings
+        factors = {f"annotations.{FACTORS_ANNOTATION}"} if settings.customizes_estimation else ()
+        self.reads = _READS.union(factors)
         self._names = settings.names
         self._estimator = Estimator(settings)
         self._weights = np.array([settings.weights.get(name, 0) for name in self._names], dtype=np.int64)
@@ -71,7 +72,7 @@ class LoadAwareScheduling(CachedPlugin):
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
-            Interest(ClusterEvent(NODE_METRIC, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
+            Interest(ClusterEvent(NODE_METRIC_EVENTS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
 
     def _columns_of(self, cluster: Cluster) -> LoadColumns:
@@ -86,12 +87,12 @@ class LoadAwareScheduling(CachedPlugin):
         columns.catch_up(cycle.now)
         return columns
 
-    def also_reads(self, pod: Pod) -> Hashable:
-        custom = pod.annotations.get(FACTORS_ANNOTATION, "") if self._settings.customizes_estimation else ""
-        return band_of(pod), custom, _is_daemon(pod)
-
-    def touch_stale(self, cycle: Cycle) -> None:
+    def refresh(self, cycle: Cycle) -> bool:
         self.columns(cycle)
+        return True
+
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return False
 
     # ---- filter ----
 

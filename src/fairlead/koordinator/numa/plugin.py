@@ -17,11 +17,22 @@ import numpy as np
 
 from fairlead.core.framework.plugin import Interest, Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
-from fairlead.core.model import kinds
-from fairlead.core.model.events import NODE_TOPOLOGY, POD, ActionType, ClusterEvent
+from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.quantity import format_quantity
-from fairlead.core.model.reasons import SKIP, Code, Reason, Reject, Status, Verdict, failed, unresolvable, unschedulable
+from fairlead.core.model.reasons import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Reason,
+    Reject,
+    Status,
+    Verdict,
+    failed,
+    unresolvable,
+    unschedulable,
+)
 from fairlead.errors import FairleadError
+from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY, NODE_TOPOLOGY_EVENTS
 from fairlead.koordinator.numa.accumulator import FULL_CORES, MOST_ALLOCATED
 from fairlead.koordinator.numa.allocation import NumaAllocation, Reusable, available, policy_of, wish_on
 from fairlead.koordinator.numa.merging import (
@@ -45,10 +56,10 @@ from fairlead.koordinator.numa.request import (
     read_annotation,
 )
 from fairlead.koordinator.numa.rows import BIND_NONE, NodeOptions, NumaRows, PodCpus, amplified
+from fairlead.koordinator.pod_annotations import write_annotation
 from fairlead.koordinator.records.cpu_topology import format_cpus
 from fairlead.koordinator.reservations.shown import is_taken_off, taken_over_on, usable_on
 from fairlead.koordinator.scoring import usage_score, weighted_score
-from fairlead.koordinator.writing import write_annotation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,8 +107,7 @@ class NodeNUMAResource(CachedPlugin):
     name = "NodeNUMAResource"
     scope = Scope.ROW
     reads = frozenset({"spec"})
-    scores_in_range = True
-    kinds_read = (kinds.KOORD_NODE_TOPOLOGY,)
+    kinds_read = (KOORD_NODE_TOPOLOGY,)
 
     def __init__(self, settings: NumaSettings) -> None:
         self._settings = settings
@@ -106,7 +116,7 @@ class NodeNUMAResource(CachedPlugin):
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
-            Interest(ClusterEvent(NODE_TOPOLOGY, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
+            Interest(ClusterEvent(NODE_TOPOLOGY_EVENTS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
 
     def rows(self, cycle: Cycle) -> NumaRows:
@@ -117,8 +127,8 @@ class NodeNUMAResource(CachedPlugin):
         self._rows[1].catch_up()
         return self._rows[1]
 
-    def scope_for(self, cycle: Cycle) -> Scope:
-        return Scope.ROW if self._is_plain(cycle) else Scope.CLUSTER
+    def refresh(self, cycle: Cycle) -> bool:
+        return self._is_plain(cycle)
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return not self._is_plain(cycle)
@@ -126,17 +136,17 @@ class NodeNUMAResource(CachedPlugin):
     def _is_plain(self, cycle: Cycle) -> bool:
         return asks_for_nothing(cycle.pod) and self.rows(cycle).all_plain
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         request = numa_request(cycle.pod, self._settings.default_policy)
         if isinstance(request, Status):
             return request
         cycle.notes[self.name] = NumaNote(request, self._is_plain(cycle))
         return None
 
-    def added(self, cycle: Cycle, pod: object, row: int) -> None:
+    def add_pod(self, cycle: Cycle, pod: object, row: int) -> None:
         """A pod is on a row for a trial; what is held there is counted anew when asked for."""
 
-    removed = added
+    remove_pod = add_pod
 
     # ---- filter ----
 
@@ -314,7 +324,7 @@ class NodeNUMAResource(CachedPlugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         return None if self.name in cycle.notes else SKIP
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
@@ -448,7 +458,11 @@ class NodeNUMAResource(CachedPlugin):
             note.held = None
             self.rows(cycle).take_back(cycle.pod, row)
 
-    def prebind(self, cycle: Cycle, row: int) -> None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        note: NumaNote | None = cycle.notes.get(self.name)
+        return SKIP if note is None or note.held is None else SUCCESS
+
+    def pre_bind(self, cycle: Cycle, row: int) -> None:
         note: NumaNote | None = cycle.notes.get(self.name)
         if note is None or note.held is None:
             return

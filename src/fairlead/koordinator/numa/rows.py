@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
 from fairlead.core.model.quantity import read_quantity, to_units
 from fairlead.core.model.reasons import Status
+from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.numa.request import RESOURCE_SPEC, RESOURCE_STATUS, read_annotation
 from fairlead.koordinator.records.cpu_topology import CpuTopology, amplification_ratios, parse_cpus
+from fairlead.koordinator.reservations.holdings import reservations_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,8 +119,9 @@ def free_cpus(options: NodeOptions, held: Iterable[int]) -> Cpus:
 class NumaRows:
     def __init__(self, cluster: Cluster, default_strategy: str) -> None:
         self._cluster = cluster
+        self._reservations = reservations_of(cluster)
         self._default_strategy = default_strategy
-        self._shelf = cluster.object_index.of(kinds.KOORD_NODE_TOPOLOGY)
+        self._shelf = cluster.object_index.of(KOORD_NODE_TOPOLOGY)
         self._version = self._static_mark = self._content_mark = -1
         self._options: dict[int, NodeOptions] = {}
         self._holdings: dict[int, NumaHoldings] = {}
@@ -207,7 +209,7 @@ class NumaRows:
     def held_by(self, pod: Pod) -> PodCpus | None:
         """What a pod holds, by its annotations, or by what it was given lately; a reserve pod holds what its owners
         have left."""
-        state = self._cluster.reservations.by_uid.get(pod.uid)
+        state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
             return self.left_of(self._cluster, state)
         return held_cpus(pod) or self.given.get(pod.uid)

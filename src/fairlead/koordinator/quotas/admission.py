@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cluster.admission.webhook_denial import Denied
-from fairlead.cluster.store.quantities import canonical, nanos
+from fairlead.cluster.store.quantities import QUANTITY_ERROR, NotAQuantity, canonical, nanos
 from fairlead.core.model import kinds as k
+from fairlead.errors import Invalid
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.records.quotas import BUILT_IN, NAME_LABEL, NAMESPACES_ANNOTATION, PREFIX, ROOT, SYSTEM
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def notes_of(doc: Doc) -> Mapping[str, str]:
 
 
 def all_quotas(view: DocView) -> dict[str, Doc]:
-    return {quota["metadata"]["name"]: quota for quota in view.list(k.KOORD_ELASTIC_QUOTA)}
+    return {quota["metadata"]["name"]: quota for quota in view.list(KOORD_ELASTIC_QUOTA)}
 
 
 def is_parent(quota: Doc) -> bool:
@@ -101,7 +103,19 @@ def _written(amounts: Mapping[str, Any]) -> str:
 
 
 def _amounts(quota: Doc, part: str) -> Mapping[str, Any]:
-    return (quota.get("spec") or {}).get(part) or {}
+    """The quantities of `min` or `max`. Raises Invalid if a value is not a quantity."""
+    found: Mapping[str, Any] = (quota.get("spec") or {}).get(part) or {}
+    for name, value in found.items():
+        try:
+            nanos(value)
+        except NotAQuantity:
+            field = f"spec.{part}.{name}"
+            problem = f"Invalid value: {json.dumps(value)}: {QUANTITY_ERROR}"
+            raise Invalid(
+                f'ElasticQuota.scheduling.sigs.k8s.io "{quota["metadata"]["name"]}" is invalid: {field}: {problem}',
+                details={"causes": [{"reason": "FieldValueInvalid", "message": problem, "field": field}]},
+            ) from None
+    return found
 
 
 # ---- refused ----

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import create
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import KOORD_ELASTIC_QUOTA, NAMESPACE
+from fairlead.core.model.kinds import NAMESPACE
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.records.quotas import DEFAULT, PREFIX, ROOT, SYSTEM
 
 QUOTA_NAMESPACE = "koordinator-system"

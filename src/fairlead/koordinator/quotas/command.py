@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.cluster_access import cluster_options
-from fairlead.core.model import kinds
+from fairlead.console.cluster_access import cluster_options
 from fairlead.core.model.quantity import format_quantity
 from fairlead.errors import ApiError, FairleadError, NotFound
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.records.quotas import ROOT, ElasticQuota, compile_elastic_quota
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ async def _documents(kubeconfig: Path | None, context: str | None) -> list[Doc]:
     cluster: Connection = connect(None if kubeconfig is None else str(kubeconfig), context)
     api = KubeApi(cluster, attempts=1)
     try:
-        listed = json.loads(await api.raw(kinds.KOORD_ELASTIC_QUOTA.path()))
+        listed = json.loads(await api.raw(KOORD_ELASTIC_QUOTA.path()))
     except NotFound as error:
         raise FairleadError("this cluster does not know quotas: elasticquotas.scheduling.sigs.k8s.io") from error
     except (ApiError, json.JSONDecodeError) as error:

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.plugin import Interest, Plugin, Rescued
-from fairlead.core.model import kinds
-from fairlead.core.model.events import ELASTIC_QUOTA, POD, ActionType, ClusterEvent
+from fairlead.core.framework.extended_plugin import ExtendedPlugin
+from fairlead.core.framework.plugin import Interest, PostFilterResult
+from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.lack import Lack
 from fairlead.core.model.quantity import format_quantity
 from fairlead.core.model.reasons import SKIP, Status, failed, unresolvable, unschedulable
+from fairlead.koordinator.kinds import ELASTIC_QUOTA_EVENTS, KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.quotas.accounts import TreeRules
-from fairlead.koordinator.quotas.book import BookRules, QuotaBook, is_fixed, request_of
 from fairlead.koordinator.quotas.preemption import QuotaVictims
 from fairlead.koordinator.quotas.revoking import QuotaRevoker, RevokeRules
 from fairlead.koordinator.quotas.status import QuotaKeeper
+from fairlead.koordinator.quotas.usage import BookRules, QuotaBook, is_fixed, request_of
 from fairlead.koordinator.records.quotas import ROOT
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class QuotaSettings:
     """How pods of quotas that use too much are evicted; None if they are not."""
 
 
-class ElasticQuotaPlugin(Plugin):
+class ElasticQuotaPlugin(ExtendedPlugin):
     name = "ElasticQuota"
-    kinds_read = (kinds.KOORD_ELASTIC_QUOTA,)
+    kinds_read = (KOORD_ELASTIC_QUOTA,)
 
     def __init__(self, settings: QuotaSettings) -> None:
         self._settings = settings
@@ -65,7 +66,7 @@ class ElasticQuotaPlugin(Plugin):
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
-            Interest(ClusterEvent(ELASTIC_QUOTA, ActionType.ALL)),
+            Interest(ClusterEvent(ELASTIC_QUOTA_EVENTS, ActionType.ALL)),
         )
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
@@ -90,7 +91,7 @@ class ElasticQuotaPlugin(Plugin):
             for leaf in sorted(tree.leaves(), key=lambda state: state.name):
                 list(tree.refresh(leaf.name))
 
-    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+    def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
         self._hear(cluster, now)
         if self._keeper is None or self._keeper[0] is not cluster:
             guarantees = self._settings.book.tree.guarantees
@@ -102,14 +103,14 @@ class ElasticQuotaPlugin(Plugin):
         if self._revoker is not None:
             yield from self._revoker.step(self.book(cluster), now)
 
-    def tends_at(self) -> float | None:
+    def sync_at(self) -> float | None:
         keepers = (self._keeper[1] if self._keeper is not None else None, self._revoker)
         times = [keeper.wake_at() for keeper in keepers if keeper is not None]
         if self._book is not None and self._book[1].unheard:
             times.append(self._book[1].heard_at + _HEARS_AFTER)
         return min((at for at in times if at is not None), default=None)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         self._hear(cycle.cluster, cycle.now)
         book, pod = self.book(cycle.cluster), cycle.pod
         tree_name, name = book.quota_of(pod)
@@ -164,16 +165,16 @@ class ElasticQuotaPlugin(Plugin):
 
     # ---- PostFilter ----
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         book = self.book(cycle.cluster)
         account = book.account(*book.quota_of(cycle.pod))
         if account is None:
-            return Rescued(unschedulable())
+            return PostFilterResult(unschedulable())
         protects = self._settings.protects_default
         limit = self.limit(account)
         rescued = QuotaVictims(
             cycle, refusals, book, account, limit, protects_default=protects, names_nodes=self._settings.names_nodes
-        ).rescue()
+        ).post_filter()
         early = refusals.diagnosis.early
         if rescued.status.ok or early is None or early.plugin != self.name or self._settings.others_preempt:
             return rescued

@@ -22,6 +22,7 @@ from fairlead.cluster.store.quantities import NotAQuantity, canonical
 from fairlead.core.model import kinds as k
 from fairlead.core.model.quantity import read_quantity
 from fairlead.core.model.quota import has_ended, pod_amounts
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE
 from fairlead.koordinator.quotas.admission import TREE, all_quotas, labels_of, namespaces_of, notes_of
 from fairlead.koordinator.records.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY
 from fairlead.koordinator.records.quotas import BUILT_IN, NAME_LABEL, PREFIX
@@ -76,7 +77,7 @@ def _requested(view: DocView, quota: Doc) -> dict[str, int]:
     """What all pods of a quota request that have not ended."""
     name, total = quota["metadata"]["name"], dict[str, int]()
     homes = {*namespaces_of(quota)}
-    homes = {home for home in homes if view.get(k.KOORD_ELASTIC_QUOTA, home, home) is None}
+    homes = {home for home in homes if view.get(KOORD_ELASTIC_QUOTA, home, home) is None}
     if quota["metadata"].get("namespace") == name:
         homes.add(name)
     for pod in view.list(k.POD):
@@ -94,7 +95,7 @@ def _requested(view: DocView, quota: Doc) -> dict[str, int]:
 def with_nodes_of_tree(view: DocView, pod: Doc) -> Doc:
     """A new pod that may run only on the nodes of its quota's tree, if a profile says which these are. A selector that
     says nothing selects all nodes and adds nothing; the original then writes a term that no node matches."""
-    profiles = list(view.list(k.KOORD_QUOTA_PROFILE))
+    profiles = list(view.list(KOORD_QUOTA_PROFILE))
     if not profiles:
         return pod
     tree = _tree_of(view, pod)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.plugin import Rescued
+from fairlead.core.framework.plugin import PostFilterResult
 from fairlead.core.model.reasons import SUCCESS, fit_message, unschedulable
-from fairlead.koordinator.quotas.book import is_fixed, request_of
+from fairlead.koordinator.quotas.usage import is_fixed, request_of
 from fairlead.koordinator.records.quotas import DEFAULT
 from fairlead.kube.preemption.plugin import best_candidates
 from fairlead.kube.preemption.victims import NEVER_PREEMPTS, NOT_HELPFUL, VictimNode, budgets_of, select_among
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.book import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaBook
 
 
 class QuotaVictims:
@@ -36,20 +36,20 @@ class QuotaVictims:
         self._account, self._limit = account, limit
         self._protects_default, self._names_nodes = protects_default, names_nodes
 
-    def rescue(self) -> Rescued:
+    def post_filter(self) -> PostFilterResult:
         ineligible = self._ineligible()
         if ineligible:
-            return Rescued(unschedulable(f"preemption: {ineligible}"))
+            return PostFilterResult(unschedulable(f"preemption: {ineligible}"))
         candidates = self._candidates()
         table = self._cycle.cluster.table
         if not candidates:
-            return Rescued(unschedulable(f"preemption: {self._no_victims()}"), nominated="")
+            return PostFilterResult(unschedulable(f"preemption: {self._no_victims()}"), nominated="")
         best = best_candidates(candidates, self._cycle.now)
         if not best:
             name = table.name(candidates[0].row)
-            return Rescued(unschedulable(f'preemption: expected at least one victim pod on node "{name}"'))
+            return PostFilterResult(unschedulable(f'preemption: expected at least one victim pod on node "{name}"'))
         chosen = best[self._cycle.rng.randrange(len(best)) if len(best) > 1 else 0]
-        return Rescued(
+        return PostFilterResult(
             SUCCESS, table.name(chosen.row), chosen.victims,
             lambda: [(table.name(option.row), option.victims) for option in best],
         )  # fmt: skip

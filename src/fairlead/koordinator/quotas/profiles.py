@@ -14,10 +14,11 @@ from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import create, namespaced_name, patch
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.core.model.hashes import fnv64a
-from fairlead.core.model.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE, NODE
+from fairlead.core.model.kinds import NODE
 from fairlead.core.model.node import Node, compile_node
 from fairlead.core.model.quantity import format_quantity
 from fairlead.core.model.selectors import selector_from_document
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE
 from fairlead.koordinator.records.quotas import PREFIX
 
 _AGAIN = 10.0

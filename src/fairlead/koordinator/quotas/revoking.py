@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
-from fairlead.koordinator.quotas.book import is_fixed, request_of
+from fairlead.koordinator.quotas.usage import is_fixed, request_of
 from fairlead.koordinator.records.quotas import ROOT, SYSTEM
 from fairlead.kube.preemption.victims import by_importance
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.book import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaBook
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.quantity import format_quantity
-from fairlead.koordinator.keeping import SentStatuses
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.records.quotas import BUILT_IN, PREFIX
+from fairlead.koordinator.sent_statuses import SentStatuses
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.book import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaBook
     from fairlead.koordinator.records.quotas import ElasticQuota
 
 _EVERY = 1.0
@@ -40,7 +40,7 @@ class QuotaKeeper:
         self._cluster = cluster
         self._book, self._refresh = book, refresh
         self._fields = {**_WRITTEN, **(_GUARANTEES if guarantees else {})}
-        self._shelf = cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA)
+        self._shelf = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
         self._sent = SentStatuses()
         self._marks: tuple[int, ...] = ()
         self._last = self._refreshed = float("-inf")
@@ -91,7 +91,7 @@ class QuotaKeeper:
                 "metadata": {"annotations": {PREFIX + key: _text(wanted[key]) for key in wanted if key != "used"}},
                 "status": {"used": {**gone, **_quantities(wanted["used"])}},
             }
-            yield Write(Verb.PATCH, kinds.KOORD_ELASTIC_QUOTA, quota.namespace, quota.name, body)
+            yield Write(Verb.PATCH, KOORD_ELASTIC_QUOTA, quota.namespace, quota.name, body)
 
 
 def _plain(written: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

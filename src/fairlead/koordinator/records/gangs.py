@@ -24,6 +24,7 @@ MIN_LABEL = GROUP_LABEL + "/min-available"
 SELECTOR = "scheduling.koordinator.sh/network-topology-selector"
 TOPOLOGY_SPEC = PREFIX + "network-topology-spec"
 TOPOLOGY_INDEX = PREFIX + "network-topology-index"
+_NAME = PREFIX + "name"
 STRICT, NON_STRICT = "Strict", "NonStrict"
 ONLY_WAITING, WAITING_AND_RUNNING, ONCE_SATISFIED = "only-waiting", "waiting-and-running", "once-satisfied"
 _POLICIES = frozenset({ONLY_WAITING, WAITING_AND_RUNNING, ONCE_SATISFIED})
@@ -59,10 +60,14 @@ class GangSpec:
         return ",".join(self.groups)
 
 
+def named_gang(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The name of the gang to which labels and annotations assign a pod; empty if they name none."""
+    return labels.get(GROUP_LABEL) or labels.get(NAME_LABEL) or annotations.get(_NAME, "")
+
+
 def gang_name(pod: Pod) -> str:
     """The name of a pod's gang; empty if it has none."""
-    labels = pod.labels
-    return labels.get(GROUP_LABEL) or labels.get(NAME_LABEL) or pod.annotations.get(PREFIX + "name", "")
+    return named_gang(pod.labels, pod.annotations)
 
 
 def gang_id(pod: Pod) -> str:

@@ -1,7 +1,7 @@
 """KoordinatorQuirks: the behaviours of Koordinator's scheduler that Fairlead repairs by default and keeps on request.
 
-Each field is one behaviour and one row of docs/koordinator-parity.md, as in volcano/records/quirks.py for Volcano. True does as
-the original does; False, the default, does what the row's second column says.
+Each field is one behaviour and one row of docs/koordinator-parity.md. True does as the original
+does; False, the default, does what the second column of the row says.
 
 Invariant: `KOORDINATOR_FIXED` has every field False and `KOORDINATOR_ORIGINAL` every field True.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from fairlead.volcano.records.quirks import quirk
+from fairlead.core.model.quirk import quirk
 
 KUBE = "Plugins of Kubernetes"
 QUOTAS = "Quotas"

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model.documents import EMPTY, compiler, created_at, moment, read_units
 from fairlead.core.model.durations import parse_duration
+from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.quantity import counted, nanos_to_units
 from fairlead.core.model.selectors import selector_from_document
 from fairlead.core.model.taints import Taint, parse_taints
+from fairlead.core.model.times import timestamp
 from fairlead.koordinator.records.bands import SUB_PRIORITY_LABEL
 
 if TYPE_CHECKING:
@@ -226,6 +228,20 @@ def _refused(status: Mapping[str, Any]) -> list[Doc]:
     conditions = status.get("conditions") or ()
     return [{**said, "type": "PodScheduled"} for said in conditions
             if said.get("type") == "Scheduled" and said.get("status") == "False"]  # fmt: skip
+
+
+def refusal_patch(pod: Pod, now: float, reason: str, message: str) -> Write | None:
+    """The patch by which a reservation says that its reserve pod found no place; None if it says so already."""
+    shown = pod.reported_as
+    if shown is None or pod.scheduled_condition == ("False", reason, message):
+        return None
+    at = timestamp(now)
+    condition = {
+        "type": "Scheduled", "status": "False", "reason": reason, "message": message,
+        "lastProbeTime": at, "lastTransitionTime": at,
+    }  # fmt: skip
+    body = {"status": {"phase": PENDING, "conditions": [condition]}}
+    return Write(Verb.PATCH, shown.kind, shown.namespace, shown.name, body, subresource="status")
 
 
 def is_reserve_pod(pod: Pod) -> bool:

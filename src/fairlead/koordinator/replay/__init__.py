@@ -1,1 +1,1 @@
-"""Replays of recorded decisions of Koordinator's scheduler. Reading order: `replay`, `agreement`."""
+"""Replays of recorded decisions of Koordinator's scheduler. Reading order: `forms`, `replay`, `agreement`."""

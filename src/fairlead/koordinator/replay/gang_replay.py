@@ -18,6 +18,7 @@ from fairlead.koordinator.replay.agreement import comparable
 
 if TYPE_CHECKING:
     from fairlead.core.framework.cycle import Cycle
+    from fairlead.core.framework.effects import Effects
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
@@ -65,9 +66,11 @@ class GangReplay:
 class GangStep:
     """One step: the attempts that are made in it."""
 
-    def __init__(self, gangs: GangReplay, cluster: Cluster, decisions: Sequence[Doc]) -> None:
+    def __init__(self, gangs: GangReplay, cluster: Cluster, decisions: Sequence[Doc], effects: Effects) -> None:
+        """`effects` are those of all cycles of the step."""
         self._plugin = gangs.plugin
         self._cluster = cluster
+        self._effects = effects
         self._decisions = {self._uid(decision): decision for decision in decisions}
         self._places: dict[str, tuple[Cycle, int]] = {}
         self._messages: dict[str, str] = {}
@@ -87,7 +90,7 @@ class GangStep:
         book = plugin.book(self._cluster)
         attempt = book.attempt
         if not decision["tried"]:
-            if plugin.admit(pod_state.seen, self._cluster) is None and not self._group_was_tried(pod_state.seen):
+            if plugin.pre_enqueue(pod_state.seen, self._cluster) is None and not self._group_was_tried(pod_state.seen):
                 yield "tried", 0, 1
             return
         if attempt is not None and gang_id(pod_state.seen) in attempt.group:
@@ -96,7 +99,7 @@ class GangStep:
             return
         for gang in book.members_of(book.gangs[gang_id(pod_state.seen)].spec.groups):  # type: ignore[union-attr]
             book.group_of(gang).representative = ""
-        refused = plugin.admit(pod_state.seen, self._cluster)
+        refused = plugin.pre_enqueue(pod_state.seen, self._cluster)
         if refused is not None:
             yield "tried", decision["tried"], refused.message
 
@@ -122,7 +125,7 @@ class GangStep:
 
     def let_go(self) -> list[tuple[Cycle, int]]:
         """All that have a place and need not wait any more."""
-        self._cluster.permit_orders.clear()
+        self._effects.permit_orders.clear()
         return list(self._places.values())
 
     def after_try(self) -> None:
@@ -134,15 +137,14 @@ class GangStep:
         attempt = plugin.book(self._cluster).attempt
         if attempt is not None:
             tried = set(attempt.tried)
-            plugin.next_pod(self._cluster)
+            plugin.next_pod(self._cluster, self._effects)
             if plugin.book(self._cluster).attempt is not None:
                 attempt.tried &= tried  # the recorded order counts, not ours
             self._carry_out()
 
     def _carry_out(self) -> None:
-        orders, self._cluster.permit_orders[:] = list(self._cluster.permit_orders), []
         refused: list[tuple[Cycle, int]] = []
-        for order in orders:
+        for order in self._effects.take_permit_orders():
             if order.message and order.uid in self._places:
                 refused.append(self._places.pop(order.uid))
                 self._messages[order.uid] = refused_on_node(unschedulable(order.message).by(order.plugin)).message
@@ -166,4 +168,4 @@ class GangStep:
             undo(cycle, row)
         elif (pod_state := self._cluster.pods.get(uid)) is not None and pod_state.place is PodPlace.ASSUMED:
             self._cluster.forget(uid)
-        self._cluster.permit_orders.clear()
+        self._effects.permit_orders.clear()

@@ -26,6 +26,7 @@ from fairlead.core.engine.cycle.attempt import (
 from fairlead.core.engine.cycle.outcome import Failure
 from fairlead.core.engine.cycle.placement import Blocked, Broken, Placed, ScoreSheet, Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.points import PERMITTED
 from fairlead.core.model import kinds
@@ -34,12 +35,14 @@ from fairlead.core.model.flow import Change, Happened
 from fairlead.core.state.cluster import Cluster
 from fairlead.errors import ScenarioError
 from fairlead.koordinator.devices.plugin import DeviceSharePlugin
-from fairlead.koordinator.quotas.book import request_of
+from fairlead.koordinator.kinds import KOORD_POD_GROUP, KOORD_RESERVATION
+from fairlead.koordinator.pod_annotations import annotations_to_write
+from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import AVAILABLE, PENDING, SUCCEEDED
 from fairlead.koordinator.replay.agreement import annotation_differences, comparable, decision_differences
 from fairlead.koordinator.replay.gang_replay import GangReplay, GangStep, in_order_of_last_try, is_in_gang, second_round
 from fairlead.koordinator.replay.quota_replay import QuotaReplay
-from fairlead.koordinator.writing import annotations_to_write
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.kube.replay.replay import NAMESPACES, DecisionDifference, FoundDecision, kind_of
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
 MakeProfile = Callable[["Doc", frozenset[str]], "Profile"]
 """The profile of a recorded configuration and the feature gates that were on."""
-_NAMES = {"Pod": kinds.POD, "Reservation": kinds.KOORD_RESERVATION, "PodGroup": kinds.KOORD_POD_GROUP}
+_NAMES = {"Pod": kinds.POD, "Reservation": KOORD_RESERVATION, "PodGroup": KOORD_POD_GROUP}
 Found = Iterator[tuple[str, Any, Any]]
 
 
@@ -65,6 +68,7 @@ class KoordinatorReplay:
         self._profile = make_profile(self._doc["config"], gates)
         self._evaluator = Evaluator(self._profile)
         self._cluster = Cluster()
+        self._effects = Effects()
         self._reservations: dict[str, Doc] = {}
         self._ended: dict[str, Doc] = {}
         self._keep = bool(self._doc.get("keep"))
@@ -95,7 +99,7 @@ class KoordinatorReplay:
             else:
                 self._arrive(decision)
                 tried.append((index, decision))
-        step = GangStep(self._gangs, self._cluster, [decision for _, decision in tried])
+        step = GangStep(self._gangs, self._cluster, [decision for _, decision in tried], self._effects)
         results: dict[int, list[tuple[str, Any, Any]]] = {}
         second = second_round(tried)
         later = {index for index, _ in second}
@@ -159,7 +163,14 @@ class KoordinatorReplay:
         if pod_state is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: a decision has no usable pod")
         now = float(decision.get("at") or self._doc.get("start") or 0.0)
-        return Cycle(pod=pod_state.seen, cluster=self._cluster, profile=self._profile, now=now, rng=Random(0))
+        return Cycle(
+            pod=pod_state.seen,
+            cluster=self._cluster,
+            profile=self._profile,
+            now=now,
+            rng=Random(0),
+            effects=self._effects,
+        )
 
     def _refusal(self, cycle: Cycle) -> str:
         """What a pod is told for which there is no room."""
@@ -186,7 +197,7 @@ class KoordinatorReplay:
             return self._put(kinds.POD, decision["pod"])  # type: ignore[no-any-return]
         document = decision["reservation"]
         self._reservations[document["metadata"]["name"]] = document
-        return self._put(kinds.KOORD_RESERVATION, document)  # type: ignore[no-any-return]
+        return self._put(KOORD_RESERVATION, document)  # type: ignore[no-any-return]
 
     def _attempt(self, decision: Doc, cycle: Cycle, step: GangStep, *, messages: bool) -> Found:
         search = Search(nominated=self._nominated())
@@ -248,8 +259,8 @@ class KoordinatorReplay:
     def _written(self, decision: Doc | None, cycle: Cycle, row: int) -> Found:
         """What is written on a pod that may be bound; then it gives its place back, to be bound as recorded."""
         if decision is not None and decision.get("node") == self._cluster.table.name(row):
-            for plugin in self._profile.at("prebind"):
-                plugin.prebind(cycle, row)
+            for plugin in self._profile.at("pre_bind"):
+                plugin.pre_bind(cycle, row)
             yield from annotation_differences(decision, annotations_to_write(cycle))
 
     def _nominated(self) -> Mapping[int, list[Pod]]:
@@ -295,7 +306,7 @@ class KoordinatorReplay:
     def _follow_reservation(self, decision: Doc) -> None:
         document, node = decision["reservation"], decision.get("node")
         if node is None:
-            self._put(kinds.KOORD_RESERVATION, document, Happened.DELETED)
+            self._put(KOORD_RESERVATION, document, Happened.DELETED)
             self._reservations.pop(document["metadata"]["name"], None)
             return
         self._set_reservation(document["metadata"]["name"], {"phase": AVAILABLE, "nodeName": node}, decision)
@@ -306,7 +317,7 @@ class KoordinatorReplay:
         annotations = {**(metadata.get("annotations") or {}), **(decision.get("annotations") or {})}
         document = {**document, "metadata": {**metadata, "annotations": annotations}, "status": status}
         self._reservations[name] = document
-        self._put(kinds.KOORD_RESERVATION, document, Happened.MODIFIED)
+        self._put(KOORD_RESERVATION, document, Happened.MODIFIED)
 
     def _reservation_differences(self, decision: Doc) -> Found:
         """What stood in the reservations after the step, and ours; then they stand as recorded."""
@@ -330,7 +341,7 @@ class KoordinatorReplay:
     def _end_used_reservations(self) -> None:
         """Where reservations were not recorded: the controller ends those that serve one pod and have it."""
         for name, document in list(self._reservations.items()):
-            state = self._cluster.reservations.by_uid.get(document["metadata"]["uid"])
+            state = reservations_of(self._cluster).by_uid.get(document["metadata"]["uid"])
             status = document.get("status") or {}
             if state is not None and state.record.once and state.owners and status.get("phase") == AVAILABLE:
                 self._set_reservation(name, {**status, "phase": SUCCEEDED}, {})
@@ -347,7 +358,7 @@ def replace_message(decision: Doc) -> Doc:
 
 def _status_of(cluster: Cluster, document: Doc) -> Doc:
     """Phase, node, allocated amounts and owners of a reservation."""
-    state = cluster.reservations.by_uid.get(document["metadata"]["uid"])
+    state = reservations_of(cluster).by_uid.get(document["metadata"]["uid"])
     if state is None:
         return {}
     record = state.record

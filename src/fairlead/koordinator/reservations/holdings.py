@@ -9,10 +9,11 @@ Invariant: what a reserve pod is counted with is what its reservation holds less
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.explainers import HeldRoom
 from fairlead.core.model.quantity import nanos_to_units
 from fairlead.core.model.requests import DEFAULT_CONTAINER_REQUEST
 from fairlead.koordinator.records.reservations import AVAILABLE, is_reserve_pod, reservation_of
@@ -60,8 +61,6 @@ class Reservations:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_uid: dict[str, ReservationState] = {}
-        self.were_seen = False
-        """Whether there has ever been one. Until then nobody need tell of pods, and most clusters have none."""
         self._by_owners: dict[tuple[OwnerMatcher, ...], dict[str, ReservationState]] = {}
         """Reservations by those that may use them, because few pods may use many."""
         self._count = 0
@@ -82,9 +81,14 @@ class Reservations:
         """Pods that are not on their rows during an attempt, by row: reserve pods while a pod is tried that may use
         their reservations, and pods that the reservation which is tried may take over."""
 
-    def put(self, record: KoordReservation, whole: PodShape) -> None:
-        """A reservation comes or changes."""
-        self.were_seen = True
+    def object_changed(self, uid: str, record: KoordReservation | None) -> None:
+        """A reservation came or changed, or is gone; a change of its reserve pod follows."""
+        if record is None:
+            self._drop(uid)
+        else:
+            self._put(record, self._cluster.shapes.of(record.reserve_pod))
+
+    def _put(self, record: KoordReservation, whole: PodShape) -> None:
         self.dirty.add(record.uid)
         self._matches_otherwise(record.uid)
         state = self.by_uid.get(record.uid)
@@ -103,7 +107,7 @@ class Reservations:
                 self._by_owners.setdefault(record.owners, {})[record.uid] = state
             state.record, state.whole = record, whole
 
-    def drop(self, uid: str) -> None:
+    def _drop(self, uid: str) -> None:
         self._matches_otherwise(uid)
         state = self.by_uid.pop(uid, None)
         if state is not None:
@@ -174,6 +178,13 @@ class Reservations:
             for uid in self.by_uid:
                 self.reshape(uid)
 
+    def held_rooms(self, pods: Sequence[Pod]) -> Iterator[HeldRoom]:
+        """What reservations hold, for explanations of pods that wait."""
+        for state, pod_state in self.matchable():
+            usable = any(state.record.matches(pod) for pod in pods)
+            why = "" if usable else f"it keeps room on {self._cluster.table.name(pod_state.row)} for its owners"
+            yield HeldRoom(pod_state.row, f"Reservation {state.record.name}", state.available(), why)
+
     # ---- what a pod sees that may use some of them ----
 
     def take_off(self, states: Iterable[ReservationState], row: int) -> None:
@@ -222,6 +233,7 @@ class Reservations:
             self._uses[uid] = used
         if uid in self.by_uid:
             self._matches_otherwise(uid)
+            self.reshape(uid)
         for one in {before, used}:
             state = self.by_uid.get(one)
             if state is not None and state.record.once:
@@ -265,10 +277,7 @@ class Reservations:
         shape = self.shape_left(state)
         if _same(pod_state.pod.shape, shape):
             return
-        row = pod_state.row
-        self._cluster.vacate(pod_state.pod, row)
-        pod_state.pod = replace(pod_state.pod, shape=shape)
-        self._cluster.occupy(pod_state.pod, row)
+        self._cluster.reshape(pod_state, shape)
 
     def shape_left(self, state: ReservationState) -> PodShape:
         """The shape of a reserve pod with what its owners have left."""
@@ -285,6 +294,11 @@ class Reservations:
 
     def _left(self, amount: int, used: int) -> int:
         return max(0, amount - used) if self._counts_excess else amount - used
+
+
+def reservations_of(cluster: Cluster) -> Reservations:
+    """The reservations of a cluster."""
+    return cluster.index(Reservations, Reservations)
 
 
 def _came(state: ReservationState) -> int:

@@ -13,9 +13,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.koordinator.quotas.book import request_of
+from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import AFFINITY, EXACT_MATCH
 from fairlead.koordinator.reservations.fitting import NodeRoom, reservation_score, shortages
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_wish
 from fairlead.kube.nodes.node_affinity import accepts
 
@@ -74,7 +75,7 @@ class PodKind:
 
     def match(self, pod: Pod, cluster: Cluster) -> None:
         """Find the matches anew if something has changed, and the rooms of rows that were touched."""
-        state = (cluster.reservations.version, cluster.table.static.mark)
+        state = (reservations_of(cluster).version, cluster.table.static.mark)
         if state != self.state:
             found = self._search(pod, cluster)
             self.rows = {row: _matched(cluster, row, states) for row, states in found.items()}
@@ -91,7 +92,7 @@ class PodKind:
         """The reservations that match, by row."""
         self.idle, self.counts, self.plain = [], {}, True
         found: dict[int, list[ReservationState]] = {}
-        reservations, nodes = cluster.reservations, cluster.table.nodes
+        reservations, nodes = reservations_of(cluster), cluster.table.nodes
         for state, pod_state in reservations.matchable() if self.wish.ignores else reservations.matchable_by(pod):
             row = pod_state.row
             node = nodes[row]
@@ -192,7 +193,7 @@ class PodKinds:
         annotations = pod.annotations
         key = (
             pod.shape, frozenset(pod.labels.items()), annotations.get(AFFINITY), annotations.get(EXACT_MATCH),
-            pod.namespace, pod.owner, pod.uid if self._cluster.reservations.names_pods else "",
+            pod.namespace, pod.owner, pod.uid if reservations_of(self._cluster).names_pods else "",
         )  # fmt: skip
         kind = self._kinds.pop(key, None)
         if kind is None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.lack import Lack
-from fairlead.koordinator.quotas.book import request_of
+from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import RESTRICTED
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_wish
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _own(pod: Pod, cluster: Cluster) -> list[ReservationState] | None:
     except (ValueError, AttributeError, TypeError):
         return None
     found = []
-    for state, pod_state in cluster.reservations.matchable():
+    for state, pod_state in reservations_of(cluster).matchable():
         node = cluster.table.nodes[pod_state.row]
         if node is not None and matches(pod, request_of(pod), wish, state.record, node, MatchCounts()):
             found.append(state)

@@ -1,8 +1,8 @@
 """Reservation: shows a pod the room that reservations hold for it, chooses one, and writes down which.
 
 Before anybody else looks at the pod, the reserve pods of all reservations that match it are taken off their rows, or
-they are as soon as somebody looks there (core/framework/row_view.py); when the search is over they are put back. A reserve
-pod itself is placed like any pod, with a binding of its own.
+they are as soon as somebody looks there (core/framework/row_view.py); when the search is over they are put back. A
+reserve pod itself is placed like any pod, with a binding of its own.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.framework.plugin import Interest, Plugin, Rescued, Scope
+from fairlead.core.framework.extended_plugin import ExtendedPlugin
+from fairlead.core.framework.plugin import Interest, Plugin, PostFilterResult, Scope
 from fairlead.core.framework.results.cached_plugin import overrides
 from fairlead.core.framework.row_view import RowView
-from fairlead.core.model import kinds
-from fairlead.core.model.events import POD, RESERVATION, ActionType, ClusterEvent
+from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.quantity import format_quantity
-from fairlead.core.model.reasons import SKIP, Code, Reason, Reject, Status, failed, unresolvable, unschedulable
+from fairlead.core.model.reasons import SKIP, SUCCESS, Code, Reason, Reject, Status, failed, unresolvable, unschedulable
 from fairlead.core.model.times import timestamp
+from fairlead.koordinator.kinds import KOORD_RESERVATION, RESERVATION_EVENTS
+from fairlead.koordinator.pod_annotations import write_annotation
 from fairlead.koordinator.records.reservations import (
     ALLOCATED,
     AVAILABLE,
@@ -32,6 +34,7 @@ from fairlead.koordinator.records.reservations import (
     is_reserve_pod,
 )
 from fairlead.koordinator.reservations.fitting import is_reservation_reason, reservation_score
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.kinds_of_pods import PodKinds
 from fairlead.koordinator.reservations.lacks import reservation_lacks
 from fairlead.koordinator.reservations.matching import reservation_wish
@@ -45,7 +48,6 @@ from fairlead.koordinator.reservations.preallocation import (
 from fairlead.koordinator.reservations.preallocation import REQUIRED as PRE_ALLOCATION_REQUIRED
 from fairlead.koordinator.reservations.preallocation import begin as begin_pre_allocation
 from fairlead.koordinator.reservations.status import ReservationKeeper
-from fairlead.koordinator.writing import write_annotation
 from fairlead.kube.nodes.node_affinity import accepts
 from fairlead.kube.scoring import to_hundred
 
@@ -65,7 +67,8 @@ if TYPE_CHECKING:
     from fairlead.koordinator.reservations.preemption import ReservationPreemption
 
 _PREFERRED = 1000
-_SEARCH = ("begin", "prepare", "prefer", "filter", "prepare_scores", "score")
+_SEARCH = ("pre_filter", "filter", "pre_score", "score")
+_EXTENDED_SEARCH = ("before_pre_filter", "preferred_nodes")
 _OTHER_NODE = "node(s) didn't match the nodeName specified by reservation"
 _RULES = PreAllocationRules()
 _NO_MATCH = "node(s) no reservations match reservation affinity"
@@ -92,9 +95,9 @@ class ReservationNote:
         return self.kind.wish
 
 
-class ReservationPlugin(Plugin):
+class ReservationPlugin(ExtendedPlugin):
     name = "Reservation"
-    kinds_read = (kinds.KOORD_RESERVATION,)
+    kinds_read = (KOORD_RESERVATION,)
 
     def __init__(
         self, *, counts_excess: bool = True, kept_for: float | None = 86400.0,
@@ -114,17 +117,17 @@ class ReservationPlugin(Plugin):
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
-            Interest(ClusterEvent(RESERVATION, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
+            Interest(ClusterEvent(RESERVATION_EVENTS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
 
     # ---- the status of reservations ----
 
-    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+    def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
         if self._keeper is None or self._keeper[0] is not cluster:
             self._keeper = (cluster, ReservationKeeper(cluster, kept_for=self._kept_for))
         return self._keeper[1].step(now)
 
-    def tends_at(self) -> float | None:
+    def sync_at(self) -> float | None:
         return self._keeper[1].wake_at() if self._keeper is not None else None
 
     def _note(self, cycle: Cycle) -> ReservationNote | None:
@@ -133,10 +136,11 @@ class ReservationPlugin(Plugin):
 
     # ---- before PreFilter: what the pod sees ----
 
-    def begin(self, cycle: Cycle) -> Status | None:
+    def before_pre_filter(self, cycle: Cycle) -> Status | None:
         cluster, pod = cycle.cluster, cycle.pod
-        cluster.reservations.count_excess(self._counts_excess)
-        if not cluster.reservations.by_uid:
+        reservations = reservations_of(cluster)
+        reservations.count_excess(self._counts_excess)
+        if not reservations.by_uid:
             return None
         try:
             kind = self._kinds_of(cluster).of(pod)
@@ -158,7 +162,7 @@ class ReservationPlugin(Plugin):
     def _begin_reservation(self, cycle: Cycle, kind: PodKind) -> Status | None:
         counts: dict[int, MatchCounts] = {}
         note = cycle.notes[self.name] = ReservationNote(kind, {}, counts)
-        own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
+        own = reservations_of(cycle.cluster).by_uid.get(cycle.pod.uid)
         if own is None or not own.record.pre_allocation:
             return None
         said = begin_pre_allocation(cycle, own, self._pre_allocation, counts)
@@ -175,7 +179,7 @@ class ReservationPlugin(Plugin):
     def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
         """A row that the pod may be on and where somebody uses a reservation, if there is one: then the plugin takes
         part for this pod."""
-        for _, pod_state in cycle.cluster.reservations.matchable_in_use():
+        for _, pod_state in reservations_of(cycle.cluster).matchable_in_use():
             node = cycle.cluster.table.nodes[pod_state.row]
             if node is not None and accepts(cycle.pod, node):
                 yield pod_state.row
@@ -184,7 +188,7 @@ class ReservationPlugin(Plugin):
     def _take_off(self, cycle: Cycle, note: ReservationNote) -> None:
         """Take the reserve pods of matches off their rows: where rows are looked at, if nobody looks at more than rows
         that changed, and if there were such pods before; else everywhere."""
-        reservations, rows = cycle.cluster.reservations, note.rows
+        reservations, rows = reservations_of(cycle.cluster), note.rows
         note.taken = True
         view = RowView((self.name, note.kind.number), rows, lambda row: reservations.take_off(rows[row].states, row))
         if note.kind.plain and note.kind.seen > 1 and not _is_looked_at(cycle):
@@ -192,11 +196,11 @@ class ReservationPlugin(Plugin):
         else:
             view.show(None)
 
-    def end(self, cycle: Cycle) -> None:
+    def after_search(self, cycle: Cycle) -> None:
         note = self._note(cycle)
         if note is not None and note.taken:
             note.taken = False
-            cycle.cluster.reservations.put_back()
+            reservations_of(cycle.cluster).put_back()
             # The rows are as they were: what is known of them for this kind of pods stands.
             note.kind.mark = cycle.cluster.table.content.mark
             if cycle.view is not None:
@@ -209,7 +213,7 @@ class ReservationPlugin(Plugin):
 
     # ---- PreFilter and Filter ----
 
-    def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
+    def pre_filter(self, cycle: Cycle) -> Status | frozenset[str] | None:
         note = self._note(cycle)
         if is_reserve_pod(cycle.pod):
             if note is None or note.pre is None or not note.pre.required:
@@ -248,12 +252,12 @@ class ReservationPlugin(Plugin):
         if wanted:
             elsewhere = ~nodes.mask_of([row] if (row := nodes.table.row_of.get(wanted)) is not None else [])
             yield Reject(Reason(self.name, _OTHER_NODE, final=True), elsewhere)
-        own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
+        own = reservations_of(cycle.cluster).by_uid.get(cycle.pod.uid)
         if own is None:
             return
         conflicting = [
             pod_state.row
-            for state, pod_state in cycle.cluster.reservations.matchable()
+            for state, pod_state in reservations_of(cycle.cluster).matchable()
             if NO_POLICY in (own.record.policy, state.record.policy) and own.record.policy != state.record.policy
         ]
         if conflicting:
@@ -262,13 +266,13 @@ class ReservationPlugin(Plugin):
 
     # ---- PostFilter: make room, or say how it is with reservations ----
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         preemption, note = self._preemption, self._note(cycle)
-        rescued = Rescued(unschedulable()) if preemption is None else preemption.rescue(cycle, refusals)
+        rescued = PostFilterResult(unschedulable()) if preemption is None else preemption.post_filter(cycle, refusals)
         if rescued.status.code is not Code.UNSCHEDULABLE:
             return rescued
         said = self._said(cycle, note, refusals) if note is not None else ()
-        return Rescued(unschedulable(*rescued.status.reasons, *said), rescued.nominated)
+        return PostFilterResult(unschedulable(*rescued.status.reasons, *said), rescued.nominated)
 
     def _said(self, cycle: Cycle, note: ReservationNote, refusals: Refusals) -> list[str]:
         counts = note.counts.values()
@@ -303,7 +307,7 @@ class ReservationPlugin(Plugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         note = self._note(cycle)
         if note is not None and note.pre is not None:
             return None if note.pre.scores() else SKIP
@@ -345,7 +349,7 @@ class ReservationPlugin(Plugin):
             scores[note.preferred] = _PREFERRED
         return nodes.take(scores)
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return raw if is_reserve_pod(cycle.pod) else to_hundred(raw)
 
     # ---- after the choice ----
@@ -361,7 +365,7 @@ class ReservationPlugin(Plugin):
             required = note.wish.required if note is not None else reservation_wish(cycle.pod).required
             return unschedulable(_NO_MATCH) if required else None
         note.assumed = chosen
-        cycle.cluster.reservations.assume(cycle.pod, chosen.record.uid)
+        reservations_of(cycle.cluster).assume(cycle.pod, chosen.record.uid)
         return None
 
     def _take_over(self, cycle: Cycle, pre: PreAllocation, row: int) -> Status | None:
@@ -370,20 +374,25 @@ class ReservationPlugin(Plugin):
         if pre.required and not pre.taken:
             return unschedulable(NO_PODS)
         for pod in pre.taken:
-            cycle.cluster.reservations.assume(pod, pre.own.record.uid)
+            reservations_of(cycle.cluster).assume(pod, pre.own.record.uid)
         return None
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
         note = self._note(cycle)
         if note is not None and note.pre is not None:
             for pod in note.pre.taken or ():
-                cycle.cluster.reservations.forget(pod)
+                reservations_of(cycle.cluster).forget(pod)
             note.pre.taken = None
         if note is not None and note.assumed is not None:
             note.assumed = None
-            cycle.cluster.reservations.forget(cycle.pod)
+            reservations_of(cycle.cluster).forget(cycle.pod)
 
-    def prebind(self, cycle: Cycle, row: int) -> MarkOwners | None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        note = self._note(cycle)
+        works = note is not None and ((note.pre is not None and note.pre.taken) or note.assumed is not None)
+        return SUCCESS if works else SKIP
+
+    def pre_bind(self, cycle: Cycle, row: int) -> MarkOwners | None:
         note = self._note(cycle)
         if note is not None and note.pre is not None and note.pre.taken:
             return MarkOwners(note.pre.taken, note.pre.own.record)
@@ -395,7 +404,7 @@ class ReservationPlugin(Plugin):
         """A reserve pod is bound by its reservation's status: it is available, on this node."""
         if not is_reserve_pod(cycle.pod):
             return SKIP
-        own = cycle.cluster.reservations.by_uid[cycle.pod.uid].record
+        own = reservations_of(cycle.cluster).by_uid[cycle.pod.uid].record
         now = timestamp(cycle.now)
         held = {name: format_quantity(amount, name) for name, amount in own.held.items()}
         condition = {"lastProbeTime": now, "lastTransitionTime": now, "status": "True"}
@@ -410,7 +419,7 @@ class ReservationPlugin(Plugin):
                 ],
             }
         }
-        return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", own.name, body, subresource="status")
+        return Write(Verb.PATCH, KOORD_RESERVATION, "", own.name, body, subresource="status")
 
 
 def _is_looked_at(cycle: Cycle) -> bool:
@@ -422,12 +431,11 @@ def _is_looked_at(cycle: Cycle) -> bool:
 @lru_cache(maxsize=16)
 def _askers(profile: Profile) -> tuple[Plugin, ...]:
     """The plugins of a profile that may be asked about every pod while nodes are searched for."""
-    found = {
-        plugin.name: plugin
-        for point in _SEARCH
-        for plugin in profile.at(point)
-        if plugin.scope is Scope.CLUSTER or overrides(plugin, "scope_for")
-    }
+    called = [
+        *(plugin for point in _EXTENDED_SEARCH for plugin in profile.extended_at(point)),
+        *(plugin for point in _SEARCH for plugin in profile.at(point)),
+    ]
+    found = {plugin.name: plugin for plugin in called if plugin.scope is Scope.CLUSTER or overrides(plugin, "refresh")}
     return tuple(found.values())
 
 

@@ -16,7 +16,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.reasons import SUCCESS, Status, failed, unresolvable
 from fairlead.core.state.pod_states import PodPlace
-from fairlead.koordinator.quotas.book import request_of
+from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import (
     ALLOCATED,
     IN_CLUSTER,
@@ -26,6 +26,7 @@ from fairlead.koordinator.records.reservations import (
     reservation_of,
 )
 from fairlead.koordinator.reservations.fitting import NodeRoom, reservation_score, reservation_shortage
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.matching import MatchCounts, may_be_taken_over, reservation_wish
 from fairlead.kube.nodes.node_affinity import accepts
 
@@ -196,7 +197,7 @@ def begin(
     required = cycle.pod.labels.get(PRE_ALLOCATION_REQUIRED_LABEL) == "true"
     found = PreAllocation(own, request_of(cycle.pod), required, rules)
     for row, pods in _candidates(cycle, record, rules, counts).items():
-        cycle.cluster.reservations.take_off_pods(pods, row)
+        reservations_of(cycle.cluster).take_off_pods(pods, row)
         found.rows[row] = CandidateRow(tuple(pods), _room(cycle, row, pods))
     return found
 
@@ -227,8 +228,9 @@ def _candidates(
 
 def _running(cluster: Cluster) -> Iterator[tuple[Pod, int]]:
     """Pods on nodes that are in no reservation."""
+    reservations = reservations_of(cluster)
     for uid, pod_state in cluster.pods.items():
-        if pod_state.place in _ON_NODES and not cluster.reservations.used_by(uid):
+        if pod_state.place in _ON_NODES and not reservations.used_by(uid):
             pod = pod_state.pod
             if not is_reserve_pod(pod) and not reservation_of(pod_state.seen):
                 yield pod, pod_state.row

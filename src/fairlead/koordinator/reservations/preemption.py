@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.plugin import Rescued
+from fairlead.core.framework.plugin import PostFilterResult
 from fairlead.core.model.reasons import unschedulable
 from fairlead.koordinator.gangs.preemption import DISABLED_LABEL
 from fairlead.koordinator.records.reservations import is_reserve_pod
@@ -37,12 +37,12 @@ class ReservationPreemption(DefaultPreemption):
         super().__init__(min_candidates_percentage=percentage, min_candidates_absolute=absolute)
         self._ignores_quotas = ignores_quotas
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         early = refusals.diagnosis.early
         if early is not None and early.plugin == _QUOTAS and not self._ignores_quotas:
             # No eviction outside of the quota can help a pod that its quota refuses; inside of it, ElasticQuota evicts.
-            return Rescued(unschedulable())
-        return super().rescue(cycle, refusals)
+            return PostFilterResult(unschedulable())
+        return super().post_filter(cycle, refusals)
 
     def _has_object(self, pod: Pod) -> bool:
         return True

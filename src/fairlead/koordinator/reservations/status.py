@@ -10,16 +10,17 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from fairlead.core.model import kinds
 from fairlead.core.model.documents import moment, read_units
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.quantity import format_quantity
 from fairlead.core.model.times import timestamp
 from fairlead.core.state.pod_states import PodPlace
-from fairlead.koordinator.keeping import SentStatuses
-from fairlead.koordinator.quotas.book import request_of
+from fairlead.koordinator.kinds import KOORD_RESERVATION
+from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import AVAILABLE, FAILED, PENDING, SUCCEEDED
+from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.preallocation import owner_patch
+from fairlead.koordinator.sent_statuses import SentStatuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +43,11 @@ class ReservationKeeper:
         self._sent = SentStatuses()
         self._moments: list[tuple[float, str]] = []
         self._static_mark = -1
-        cluster.reservations.dirty.update(cluster.reservations.by_uid)
+        self._reservations = reservations_of(cluster)
+        self._reservations.dirty.update(self._reservations.by_uid)
 
     def step(self, now: float) -> Iterator[Write]:
-        reservations = self._cluster.reservations
+        reservations = self._reservations
         if self._static_mark != self._cluster.table.static.mark:
             self._static_mark = self._cluster.table.static.mark
             reservations.dirty.update(uid for uid, state in reservations.by_uid.items() if self._lost_its_node(state))
@@ -95,7 +97,7 @@ class ReservationKeeper:
         if record.phase == AVAILABLE:
             wanted |= {"currentOwners": owners, "allocated": allocated}
         if self._sent.is_due(uid, _comparable(wanted, record), _comparable(record.shown, record), now):
-            yield Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", record.name, {"status": wanted}, subresource="status")
+            yield Write(Verb.PATCH, KOORD_RESERVATION, "", record.name, {"status": wanted}, subresource="status")
 
     def _marked_in_vain(self, uid: str, state: ReservationState) -> list[Pod]:
         """Pods that a reservation marked as its owners in an attempt that failed; the marks must go."""
@@ -130,7 +132,7 @@ class ReservationKeeper:
             self._sent.forget(uid)  # what was sent to end it is shown
             heappush(self._moments, (ended + self._kept_for, uid))
         elif self._sent.is_due(uid, "gone", "there", now):
-            yield Write(Verb.DELETE, kinds.KOORD_RESERVATION, "", record.name)
+            yield Write(Verb.DELETE, KOORD_RESERVATION, "", record.name)
 
 
 def _expires(record: KoordReservation) -> float | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.framework.plugin import Interest
-from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.framework.results.cached_plugin import AfterPlacing, CachedPlugin
 from fairlead.core.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import SKIP, Reason, Reject, Status, unresolvable
 from fairlead.core.state.nodes import either
@@ -141,9 +141,9 @@ class InterPodAffinity(CachedPlugin):
             Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node_change),
         )
 
-    def same_after_placing(self, pod: Pod) -> bool:
+    def after_placing(self, pod: Pod) -> AfterPlacing:
         """A placed pod without affinity terms changes neither its own counts nor the registry of terms."""
-        return not pod.shape.has_pod_affinity
+        return AfterPlacing.UNKNOWN if pod.shape.has_pod_affinity else AfterPlacing.SAME
 
     def stands_aside(self, cycle: Cycle) -> bool:
         shape = cycle.pod.shape
@@ -158,7 +158,7 @@ class InterPodAffinity(CachedPlugin):
 
     # ---- filter ----
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         pod, shape = cycle.pod, cycle.pod.shape
         if shape.affinity_error:
             return unresolvable(f"parsing pod: {shape.affinity_error}")
@@ -191,10 +191,10 @@ class InterPodAffinity(CachedPlugin):
             (self._EXISTING, note.existing.somewhere(nodes)),
         )
 
-    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def add_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         self._changed(cycle, pod, row, 1)
 
-    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def remove_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         self._changed(cycle, pod, row, -1)
 
     def _changed(self, cycle: Cycle, pod: Pod, row: int, amount: int) -> None:
@@ -212,7 +212,7 @@ class InterPodAffinity(CachedPlugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         shape = cycle.pod.shape
         wishes = bool(shape.preferred_pod_affinity or shape.preferred_pod_anti_affinity)
         if not wishes and self._ignores_wishes_of_others:
@@ -232,7 +232,7 @@ class InterPodAffinity(CachedPlugin):
         note: AffinityScores = cycle.notes[_SCORES]
         return 0 if note.level(nodes) else note.raw(nodes)
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """Points scaled to 0..100 between the lowest and the highest, in the original's order of float operations."""
         lowest = raw.min()
         span = int(raw.max() - lowest)

@@ -58,6 +58,8 @@ class DeviceCounts:
         serving = self.class_of(cluster, resource)
         if serving is None:
             return capacity, used
+        if self._selecting is not None:
+            self._selecting.begin()
         capacity, used = capacity.copy(), used.copy()
         for at in np.flatnonzero(capacity == 0).tolist():
             capacity[at], used[at] = self._count(cluster, int(nodes.positions()[at]), serving)

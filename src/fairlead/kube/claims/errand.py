@@ -313,14 +313,14 @@ def give_up_reservations(cycle: Cycle, reserved: Reservation, devices: DeviceInd
         if now is None or claim.is_reserved_for(uid) or not now.is_reserved_for(uid):
             continue
         if now.key in allocated and all(user.uid == uid for user in now.reserved_for):
-            cycle.cluster.to_write.append(deallocation(now))
+            cycle.effects.writes.append(deallocation(now))
             continue
         body = {"metadata": {"uid": now.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": uid}]}}
-        cycle.cluster.to_write.append(Write(
+        cycle.effects.writes.append(Write(
             Verb.PATCH, kinds.RESOURCE_CLAIM, now.namespace, now.name, body=body, subresource="status",
             patch_type=PatchType.STRATEGIC,
         ))  # fmt: skip
     if reserved.extended is not None:
         for claim in devices.claims_owned_by(uid):
             if claim.extended:
-                cycle.cluster.to_write += deletion(claim)
+                cycle.effects.writes += deletion(claim)

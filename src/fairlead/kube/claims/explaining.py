@@ -45,6 +45,7 @@ class _Seen(NamedTuple):
 
 def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequence[str]) -> list[Doc]:
     """One entry for each request of the pod's claims that are not allocated. `names` are the nodes, by row."""
+    selecting.begin()
     holders = devices.holders_by_device()
     everywhere = _devices_and_rows(devices, len(names))
     return [

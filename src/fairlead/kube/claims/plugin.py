@@ -1,9 +1,9 @@
 """DynamicResources: a pod goes where the devices of its claims are, or where they can be had; and gets them.
 
-`prepare` looks the claims up. `filter` asks where allocated claims can be used and searches devices for the others;
+`pre_filter` looks the claims up. `filter` asks where allocated claims can be used and searches devices for the others;
 rows that are alike share one search (solutions.py). `reserve` holds the devices of the chosen node, so that the next
-pod sees them taken; `prebind` writes allocations and reservations down (errand.py). When nothing fits, `rescue` gives
-up a claim that is allocated where the pod cannot go and that nobody else uses.
+pod sees them taken; `pre_bind` writes allocations and reservations down (errand.py). When nothing fits, `post_filter`
+gives up a claim that is allocated where the pod cannot go and that nobody else uses.
 """
 
 from __future__ import annotations
@@ -15,10 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.framework.cycle import Cycle
-from fairlead.core.framework.plugin import Interest, Rescued
-from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.framework.plugin import Interest, PostFilterResult
+from fairlead.core.framework.results.cached_plugin import AfterPlacing, CachedPlugin
 from fairlead.core.model.device_claims import EXTENDED_NAME
-from fairlead.core.model.reasons import SKIP, Reason, Reject, Status, Verdict, failed, unresolvable, unschedulable
+from fairlead.core.model.reasons import (
+    SKIP,
+    SUCCESS,
+    Reason,
+    Reject,
+    Status,
+    Verdict,
+    failed,
+    unresolvable,
+    unschedulable,
+)
 from fairlead.core.state.gangs import gang_key
 from fairlead.core.state.matching import rows_matching
 from fairlead.core.state.nodes import Nodes
@@ -56,7 +66,6 @@ class DynamicResources(CachedPlugin):
     name = "DynamicResources"
     idle_if_skipped = True
     frees_room = False
-    asked_in_runs = True
     _NOTHING = {nothing: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
     _UNAVAILABLE = Reason(name, "resourceclaim not available on the node", final=True)
     _STALE = Reason(name, "cannot schedule extended resource claim", final=True)
@@ -88,7 +97,7 @@ class DynamicResources(CachedPlugin):
 
     # ---- the queue ----
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not pod.resource_claims:
             return None
         try:
@@ -99,6 +108,10 @@ class DynamicResources(CachedPlugin):
 
     # ---- prepare ----
 
+    def after_placing(self, pod: Pod) -> AfterPlacing:
+        """OWN: each pod has claims of its own, and finds the devices taken that the one before it got."""
+        return AfterPlacing.OWN
+
     def stands_aside(self, cycle: Cycle) -> bool:
         if may_need_devices(cycle.pod):
             return False
@@ -108,11 +121,12 @@ class DynamicResources(CachedPlugin):
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return may_need_devices(cycle.pod)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         plan = cycle.notes[self.name] = ClaimPlan()
         pod = cycle.pod
         if not may_need_devices(pod):
             return SKIP
+        self.selecting.begin()
         devices = self._index(cycle.cluster)
         try:
             claims = claims_of(pod, devices)
@@ -161,7 +175,7 @@ class DynamicResources(CachedPlugin):
         with in_trial(devices, freed, plan.nominated.values(), lambda pod: self._would_get(cycle, pod, row), own):
             return list(self._filtered(cycle, nodes, plan, devices))
 
-    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def remove_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         plan: ClaimPlan | None = cycle.notes.get(self.name)
         if plan is not None and not cycle.profile.compatible:
             if pod.uid in plan.nominated:
@@ -169,7 +183,7 @@ class DynamicResources(CachedPlugin):
             elif pod.shape.claims or pod.claim_statuses:
                 plan.gone[pod.uid] = pod
 
-    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def add_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         plan: ClaimPlan | None = cycle.notes.get(self.name)
         if plan is not None and not cycle.profile.compatible:
             if pod.uid in plan.gone:
@@ -182,7 +196,15 @@ class DynamicResources(CachedPlugin):
         evicted for devices."""
         if case.profile.compatible or not any(may_need_devices(pod) for pod in case.pods):
             return None
-        cycle = Cycle(pod=case.pods[0], cluster=case.cluster, profile=case.profile, now=case.now, rng=case.rng)
+        self.selecting.begin()
+        cycle = Cycle(
+            pod=case.pods[0],
+            cluster=case.cluster,
+            profile=case.profile,
+            now=case.now,
+            rng=case.rng,
+            effects=case.effects,
+        )
         members = {pod.uid for pod in case.pods}
         return GangTrial(case.cluster, members, lambda pod, row: self._would_get(cycle, pod, row))
 
@@ -236,7 +258,7 @@ class DynamicResources(CachedPlugin):
         """Rows without a solution, and rows whose search failed."""
         refused, failures = self.solutions.refusals(wanted, nodes, here, devices, compatible=cycle.profile.compatible)
         found = [Reject(self._NOTHING[nothing], rows, self._final(cycle, nodes, devices)) for nothing, rows in refused]
-        found += [Reject(Reason(self.name, text, error=True), rows) for text, rows in failures.items()]
+        found += [Reject(Reason(self.name, text, error=error), rows) for (text, error), rows in failures.items()]
         return found
 
     def _final(self, cycle: Cycle, nodes: Nodes, devices: DeviceIndex) -> NDArray[np.bool_] | None:
@@ -279,23 +301,23 @@ class DynamicResources(CachedPlugin):
 
     # ---- when nothing fits ----
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         """Without a note another plugin ended the search before this one was asked; the original then stumbles over
         its missing state, and nobody after it is asked either."""
         plan: ClaimPlan | None = cycle.notes.get(self.name)
         if plan is None:
-            return Rescued(failed("not found"))
+            return PostFilterResult(failed("not found"))
         if plan.empty:
-            return Rescued(unschedulable("no new claims to deallocate"))
+            return PostFilterResult(unschedulable("no new claims to deallocate"))
         given_up = self._may_be_given_up(cycle, refusals)
         if given_up:
             claim = given_up[cycle.rng.randrange(len(given_up)) if len(given_up) > 1 else 0]
-            cycle.cluster.to_write.append(deallocation(claim))
-            return Rescued(unschedulable("deallocation of ResourceClaim completed"))
+            cycle.effects.writes.append(deallocation(claim))
+            return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"))
         if plan.stale is not None:
-            cycle.cluster.to_write += deletion(plan.stale)
-            return Rescued(unschedulable("deletion of ResourceClaim completed"))
-        return Rescued(unschedulable("still not schedulable"))
+            cycle.effects.writes += deletion(plan.stale)
+            return PostFilterResult(unschedulable("deletion of ResourceClaim completed"))
+        return PostFilterResult(unschedulable("still not schedulable"))
 
     def _may_be_given_up(self, cycle: Cycle, refusals: Refusals) -> list[ResourceClaim]:
         """Allocated claims that keep the pod from some node and that nobody else uses."""
@@ -343,7 +365,7 @@ class DynamicResources(CachedPlugin):
                 found[signatures == signature] = priorities_of(answer, wanted)
         return found
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw)
 
     # ---- explaining ----
@@ -406,7 +428,11 @@ class DynamicResources(CachedPlugin):
         give_up_reservations(cycle, plan.reserved, devices)
         plan.reserved = None
 
-    def prebind(self, cycle: Cycle, row: int) -> AllocateClaims | None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        return SKIP if plan is None or plan.reserved is None else SUCCESS
+
+    def pre_bind(self, cycle: Cycle, row: int) -> AllocateClaims | None:
         plan: ClaimPlan | None = cycle.notes.get(self.name)
         if plan is None or plan.reserved is None:
             return None

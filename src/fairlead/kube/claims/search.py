@@ -23,7 +23,7 @@ from fairlead.core.model.taints import first_untolerated
 from fairlead.kube.claims.capacity import consumption, fits
 from fairlead.kube.claims.constraints import ConstraintFollower, followers
 from fairlead.kube.claims.lookahead import Demand, impossible
-from fairlead.kube.claims.selecting import SelectorTrouble
+from fairlead.kube.claims.selecting import SelectorTrouble, TooDear
 
 if TYPE_CHECKING:
     from fairlead.core.model.devices import Device, DeviceClass, PoolId
@@ -38,6 +38,10 @@ _LOOK_AHEAD_AFTER = 200
 
 class AllocationFailed(Exception):
     """The search cannot go on; the text ends the attempt."""
+
+
+class AllocationDeferred(AllocationFailed):
+    """The search may go on in a later attempt, with what is known by then; until then the pod waits."""
 
 
 class OutOfSteps(Exception):
@@ -131,6 +135,8 @@ class DeviceSearch:
                 self._prepare(claim)
             if self._next_request(0, 0) is _Step.FOUND:
                 return Solution(tuple(map(tuple, self._picks)), tuple(map(tuple, self._choices)))
+        except TooDear as error:
+            raise AllocationDeferred(str(error)) from None
         except SelectorTrouble as error:
             raise AllocationFailed(str(error)) from None
         except RecursionError:

@@ -5,25 +5,44 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from fairlead.core.model.devices import CompileSelector, SelectorFailed, SelectorInvalid
+from fairlead.core.model.devices import (
+    CompileSelector,
+    OutOfSelectorSteps,
+    SelectorFailed,
+    SelectorInvalid,
+    SelectorSteps,
+)
 
 if TYPE_CHECKING:
     from fairlead.core.model.device_claims import DeviceRequest
     from fairlead.core.model.devices import Device, DeviceClass, Selector
 
 _LIMIT = 1 << 16
+STEPS_PER_ATTEMPT = 2_000_000
+"""About a second."""
 
 
 class SelectorTrouble(Exception):
     """A selector that cannot be compiled or evaluated; the text ends the attempt."""
 
 
+class TooDear(SelectorTrouble):
+    """The selectors of one attempt cost too much: the pod waits, and what is known by then is kept."""
+
+
 class Selecting:
+    """Answers of selectors, kept for as long as the process lives. `begin` starts an attempt or a question, in which
+    selectors that have to be evaluated may take so many steps together."""
+
     def __init__(self, compile_selector: CompileSelector) -> None:
         self._compile = compile_selector
         self._compiled: dict[str, Selector | SelectorInvalid] = {}
         self._known: dict[tuple[str, Hashable], bool | SelectorFailed] = {}
+        self._steps = SelectorSteps(STEPS_PER_ATTEMPT)
         self.evaluations = 0
+
+    def begin(self) -> None:
+        self._steps.left = STEPS_PER_ATTEMPT
 
     def selects(self, device: Device, device_class: DeviceClass, request: DeviceRequest, claim: str) -> bool:
         """Whether the selectors of the class, then those of the request, all accept the device."""
@@ -68,8 +87,13 @@ class Selecting:
             self._compiled[expression] = compiled
         if isinstance(compiled, SelectorInvalid):
             raise SelectorTrouble(f"{whose}: selector #{at}: CEL compile error: {compiled}")
-        self.evaluations += 1
-        try:
-            return compiled(device)
-        except SelectorFailed as failed:
-            return failed
+        if self._steps.left > 0:
+            self.evaluations += 1
+            try:
+                return compiled(device, self._steps)
+            except SelectorFailed as failed:
+                return failed
+            except OutOfSelectorSteps:
+                self._steps.left = 0
+        said = f"CEL evaluations of one attempt cost more than {STEPS_PER_ATTEMPT}"
+        raise TooDear(f"{whose}: selector #{at}: {said}")

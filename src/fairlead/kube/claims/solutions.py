@@ -1,8 +1,8 @@
 """Solutions: what searches found, shared by all rows that are alike.
 
-Rows with the same signature (kube/claims/devices.py) see devices that are equal in kind and use, so one search answers for
-all of them, and the answer holds until the signature changes. For claims of one template the answers are a column over
-the rows, of which only rows whose signature changed are looked at again. Failures are not kept: their texts name
+Rows with the same signature (kube/claims/devices.py) see devices that are equal in kind and use, so one search answers
+for all of them, and the answer holds until the signature changes. For claims of one template the answers are a column
+over the rows, of which only rows whose signature changed are looked at again. Failures are not kept: their texts name
 devices.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fairlead.kube.claims.results import check_selectors
 from fairlead.kube.claims.search import (
+    AllocationDeferred,
     AllocationFailed,
     DeviceSearch,
     Nothing,
@@ -109,14 +110,14 @@ class Solutions:
 
     def refusals(
         self, wanted: Sequence[Wanted], nodes: Nodes, here: NDArray[np.bool_], devices: DeviceIndex, *, compatible: bool
-    ) -> tuple[list[tuple[Nothing, NDArray[np.bool_]]], dict[str, NDArray[np.bool_]]]:
-        """Which of the nodes `here` have no solution, by why; and on which the search failed, by its text. A mask may
-        be empty."""
+    ) -> tuple[list[tuple[Nothing, NDArray[np.bool_]]], dict[tuple[str, bool], NDArray[np.bool_]]]:
+        """Which of the nodes `here` have no solution, by why; and on which the search failed, by its text and whether
+        that is an error or only for later. A mask may be empty."""
         high = len(devices.signatures())
         answers = self._answers(wanted, devices, compatible=compatible)
         answers.catch_up(devices, high)
-        failures: dict[str, NDArray[np.bool_]] = {}
-        failed: dict[int, str] = {}
+        failures: dict[tuple[str, bool], NDArray[np.bool_]] = {}
+        failed: dict[int, tuple[str, bool]] = {}
         for at, row in _unknown(answers, nodes, here) if answers.unknown else ():
             signature = devices.signature(row)
             if signature not in failed:
@@ -124,7 +125,7 @@ class Solutions:
                     answers.put(row, self._answer(wanted, row, devices, answers, compatible=compatible))
                     continue
                 except AllocationFailed as error:
-                    failed[signature] = str(error)
+                    failed[signature] = str(error), not isinstance(error, AllocationDeferred)
             failures.setdefault(failed[signature], nodes.none())[at] = True
         return answers.refused(nodes, here), failures
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.cel.selectors import compile_selector
 from fairlead.config.problems import suggestion
+from fairlead.core.family import brought
 from fairlead.core.model.requirements import NOTHING
 from fairlead.core.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
 from fairlead.core.model.terms import SpreadConstraint
@@ -14,6 +15,7 @@ from fairlead.errors import ConfigError
 from fairlead.kube.affinity.plugin import InterPodAffinity
 from fairlead.kube.claims.plugin import DynamicResources
 from fairlead.kube.config import plugin_args
+from fairlead.kube.gangs.placements import TopologyPlacementGenerator
 from fairlead.kube.gangs.plugin import TIMEOUT, GangScheduling
 from fairlead.kube.nodes.node_affinity import NodeAffinityPlugin
 from fairlead.kube.preemption.plugin import DefaultPreemption
@@ -90,6 +92,10 @@ def _one_of(given: dict[str, object], field: str, choices: tuple[str, ...]) -> s
     if said not in choices:
         raise ConfigError(f"{field}: {said!r} is none of {', '.join(choices)}")
     return str(said)
+
+
+def topology_placement_generator() -> TopologyPlacementGenerator:
+    return TopologyPlacementGenerator(networks=[make() for make in brought("network_domains")])
 
 
 def pod_topology_spread(args: Args) -> PodTopologySpread:

@@ -1,7 +1,8 @@
 """Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
 
-Only gates that the scheduler reads are known. The table is that of Kubernetes 1.36, with the one of Volcano's own that
-is read, and those of Koordinator's scheduler. A set of gates is the frozen set of the names that are on.
+Only gates that a scheduler reads are known. The table is that of Kubernetes 1.36, with one gate that only the rounds of
+another family read; gates that families add come from their records. A set of gates is the frozen set of the names that
+are on.
 """
 
 from __future__ import annotations
@@ -10,15 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlead.config.problems import suggestion
+from fairlead.core.family import families
 from fairlead.errors import ConfigError
 
 Gates = frozenset[str]
 KUBE_COMPATIBLE = "KubeCompatible"
 """On with `--kube-compatible`, which keeps bugs of kube-scheduler that are mended otherwise. It is no gate of the
 original, and `--feature-gates` does not know it."""
-
-KOORDINATOR_COMPATIBLE = "KoordinatorCompatible"
-"""On with `--koordinator-compatible`: the same for Koordinator's scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,6 @@ KNOWN_GATES: Mapping[str, Gate] = {
     "WorkloadAwarePreemption": _WORKLOAD,
     "WorkloadWithJob": _WORKLOAD,
 }
-KOORDINATOR_GATES = frozenset({
-    "MultiQuotaTree", "ElasticQuotaIgnorePodOverhead", "ElasticQuotaIgnoreTerminatingPod",
-    "ElasticQuotaImmediateIgnoreTerminatingPod", "ElasticQuotaGuaranteeUsage", "DisableDefaultQuota",
-    "SupportParentQuotaSubmitPod",
-})  # fmt: skip
-"""Gates of Koordinator's scheduler that are read; all are off unless they are asked for."""
 DEFAULT_GATES: Gates = frozenset(name for name, gate in KNOWN_GATES.items() if gate.on)
 OWN_GATES: Gates = DEFAULT_GATES | {
     "GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption"
@@ -96,18 +89,18 @@ OWN_GATES: Gates = DEFAULT_GATES | {
 """What is on in our own clusters, whose API has groups in any case."""
 _BOOLEANS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
 _BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
-_FAMILIES = {"AllAlpha": "alpha", "AllBeta": "beta"}
+_WHOLE_STAGES = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
 def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     """`A=true,B=false` over the defaults. Raises ConfigError in the original's words."""
     wishes = dict(_wish(part.strip()) for part in text.split(",") if part.strip())
     on = set(defaults)
-    for family in _FAMILIES.keys() & wishes.keys():
-        members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _FAMILIES[family]}
-        on = on | members if wishes[family] else on - members
+    for stage in _WHOLE_STAGES.keys() & wishes.keys():
+        members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _WHOLE_STAGES[stage]}
+        on = on | members if wishes[stage] else on - members
     for name, wish in wishes.items():
-        if name in KNOWN_GATES or name in KOORDINATOR_GATES:
+        if name not in _WHOLE_STAGES:
             on = on | {name} if wish else on - {name}
     for name in sorted(on):
         gate = KNOWN_GATES.get(name)
@@ -124,8 +117,9 @@ def _wish(part: str) -> tuple[str, bool]:
         raise ConfigError(f"missing bool value for {name}")
     if value not in _BOOLEANS:
         raise ConfigError(f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax')
-    if name not in KNOWN_GATES and name not in _FAMILIES and name not in KOORDINATOR_GATES:
-        hint = suggestion(name, (*KNOWN_GATES, *_FAMILIES, *KOORDINATOR_GATES))
+    known = (*KNOWN_GATES, *_WHOLE_STAGES, *sorted(gate for family in families() for gate in family.gates))
+    if name not in known:
+        hint = suggestion(name, known)
         raise ConfigError(f"unrecognized feature gate: {name}", hint=hint)
     gate = KNOWN_GATES.get(name)
     if gate is not None and gate.locked and gate.on is not _BOOLEANS[value]:

@@ -9,15 +9,14 @@ the records. 0 is the original's adaptive formula.
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
-from fairlead.config.shapes import Decoder, go_kind, note_unknown_fields
+from fairlead.config.shapes import ConfigStruct, Decoder, go_kind, note_unknown_fields
 from fairlead.config.source import Source, document_source, note_duplicates
-from fairlead.errors import ConfigError
-from fairlead.koordinator.config.shapes import KOORDINATOR_ARGS
+from fairlead.core.family import brought
 from fairlead.kube.config.build import Building, build_profiles
 from fairlead.kube.config.draft import draft_configuration
 from fairlead.kube.config.gates import DEFAULT_GATES, Gates
@@ -29,12 +28,17 @@ from fairlead.kube.config.validation import validate
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
-_ARGS = {**PLUGIN_ARGS, **KOORDINATOR_ARGS}
 SCHEME = "pkg/runtime/scheme.go:111"
 _NO_TYPE_META = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct"
     ' {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
 )
+
+
+@cache
+def _args_of_families() -> Mapping[str, ConfigStruct]:
+    """The shapes of arguments of plugins that other families bring."""
+    return {name: shape for shapes in brought("arguments") for name, shape in shapes.items()}
 
 
 def kube_config_from(
@@ -47,15 +51,6 @@ def kube_config_from(
 def default_kube_config(*, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES) -> KubeConfig:
     """What runs without a configuration file."""
     return kube_config_from({"apiVersion": API_VERSION, "kind": KIND}, capabilities=capabilities, gates=gates)
-
-
-def read_text(path: str | pathlib.Path) -> str:
-    try:
-        return pathlib.Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8 text", file=str(path)) from None
 
 
 def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gates) -> KubeConfig:
@@ -149,7 +144,7 @@ def _decode(source: Source, problems: ConfigProblems) -> Mapping[str, Any]:
             path: Path = ("profiles", at, "pluginConfig", number)
             if entry.get("name") in PLUGIN_ARGS and "args" in entry:
                 entry["args"] = _decode_args(entry, path, problems)
-            elif entry.get("name") in KOORDINATOR_ARGS and "args" in entry:
+            elif entry.get("name") in _args_of_families() and "args" in entry:
                 _decode_args(entry, path, problems)  # read to be checked; the plugin's factory reads them for good
     return decoded
 
@@ -167,7 +162,7 @@ def _decode_args(entry: Mapping[str, Any], path: Path, problems: ConfigProblems)
         problems.note(CheckStage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
         return {}
     decoder = Decoder(problems, here, lambda words: place + context + words)
-    decoded = decoder.decode(_ARGS[name], args)
+    decoded = decoder.decode(PLUGIN_ARGS.get(name) or _args_of_families()[name], args)
     fields = [f'unknown field "{dotted(inner)}"' for inner, _, _ in decoder.unknown]
     whole = f"{place}strict decoding error: {context}strict decoding error: {', '.join(fields)}"
     for (inner, _, hint), words in zip(decoder.unknown, fields, strict=True):
@@ -181,7 +176,7 @@ def _wrong_args_kind(name: str, args: Mapping[str, Any]) -> str:
     if words:
         return f"decoding args for plugin {name}: {words}"
     version, kind = args.get("apiVersion") or API_VERSION, args.get("kind") or f"{name}Args"
-    known = {f"{plugin}Args" for plugin in _ARGS}
+    known = {f"{plugin}Args" for plugin in (*PLUGIN_ARGS, *_args_of_families())}
     if version != API_VERSION or kind not in known:
         unknown = f'no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
         return f"decoding args for plugin {name}: {unknown}"

@@ -16,7 +16,6 @@ from fairlead.kube.config.shapes import API_VERSION
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
-    from fairlead.koordinator.records.quirks import KoordinatorQuirks
     from fairlead.kube.config.gates import Gates
 
 
@@ -128,16 +127,14 @@ TypedArgs = (
 
 
 @dataclass(frozen=True, slots=True)
-class KoordinatorArgs:
-    """What a plugin of Koordinator is made of: the fields of the file, the gates that are on, and the slips that are
-    kept."""
+class FamilyArgs:
+    """What a family makes of the arguments of one of its plugins when it finishes a profile: the fields of the file,
+    and in a class of its own whatever else the plugin needs."""
 
     written: Mapping[str, Any]
-    gates: Gates
-    quirks: KoordinatorQuirks
 
 
-Args = TypedArgs | KoordinatorArgs | Mapping[str, Any]
+Args = TypedArgs | FamilyArgs | Mapping[str, Any]
 Fields = Mapping[str, Any]
 
 
@@ -243,7 +240,7 @@ def args_document(plugin: str, args: Args) -> Any:
     """Args as the original writes them. Those of a plugin that takes none may be anything, and stay what they are."""
     if not is_dataclass(args):
         return args
-    if isinstance(args, KoordinatorArgs):
+    if isinstance(args, FamilyArgs):
         return args.written
     body = {key: value for key, value in _written(args).items() if value is not None}
     return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **body}

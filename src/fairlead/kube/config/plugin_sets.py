@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlead.kube.config.shapes import POINTS
+from fairlead.kube.family import FAMILY
 
 if TYPE_CHECKING:
     from fairlead.kube.config.gates import Gates
@@ -34,35 +35,7 @@ Capabilities = Mapping[str, frozenset[str]]
 """The extension points that each plugin implements."""
 
 
-def _at(*points: str) -> frozenset[str]:
-    return frozenset(points)
-
-
-IN_TREE: Capabilities = {
-    "SchedulingGates": _at("preEnqueue"),
-    "PrioritySort": _at("queueSort"),
-    "NodeUnschedulable": _at("filter"),
-    "NodeName": _at("filter"),
-    "TaintToleration": _at("filter", "preScore", "score"),
-    "NodeAffinity": _at("preFilter", "filter", "preScore", "score"),
-    "NodePorts": _at("preFilter", "filter"),
-    "NodeResourcesFit": _at("preFilter", "filter", "preScore", "score", "placementScore"),
-    "VolumeRestrictions": _at("preFilter", "filter"),
-    "NodeVolumeLimits": _at("preFilter", "filter"),
-    "VolumeBinding": _at("preFilter", "filter", "preScore", "score", "reserve", "preBind"),
-    "VolumeZone": _at("preFilter", "filter"),
-    "PodTopologySpread": _at("preFilter", "filter", "preScore", "score"),
-    "InterPodAffinity": _at("preFilter", "filter", "preScore", "score"),
-    "DynamicResources": _at("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
-    "DefaultPreemption": _at("preEnqueue", "postFilter"),
-    "NodeResourcesBalancedAllocation": _at("preScore", "score"),
-    "ImageLocality": _at("score"),
-    "DefaultBinder": _at("bind"),
-    "NodeDeclaredFeatures": _at("preFilter", "filter"),
-    "GangScheduling": _at("preEnqueue", "permit"),
-    "TopologyPlacementGenerator": _at("placementGenerate"),
-    "PodGroupPodsCount": _at("placementScore"),
-}
+IN_TREE: Capabilities = {name: entry.points or frozenset() for name, entry in FAMILY.plugins.items()}
 
 _DEFAULT_WEIGHTS = {
     "TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1, "PodTopologySpread": 2, "InterPodAffinity": 2,

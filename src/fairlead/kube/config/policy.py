@@ -27,9 +27,9 @@ from fairlead.config.shapes import (
     Listed,
     note_unknown_fields,
 )
-from fairlead.config.source import Source, note_duplicates, parse_source
+from fairlead.config.source import Source, note_duplicates, parse_source, read_text
 from fairlead.kube.config.gates import DEFAULT_GATES, Gates
-from fairlead.kube.config.kube import configuration_from, read_text
+from fairlead.kube.config.kube import configuration_from
 from fairlead.kube.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.kube.config.policy_tables import (
     DEFAULT_PREDICATES,

@@ -89,6 +89,11 @@ class KubeProfile:
     own_percentage_of_nodes_to_score: int | None = None
 
     @property
+    def listed(self) -> frozenset[str]:
+        """The plugins that take part at any point."""
+        return frozenset(name for entries in self.points.values() for name, _ in entries)
+
+    @property
     def weights(self) -> Mapping[str, int]:
         """The weight of each scoring plugin."""
         return dict(self.points["score"])

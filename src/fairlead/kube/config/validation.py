@@ -19,7 +19,7 @@ from fairlead.kube.config.field_errors import (
     rendered,
     required,
 )
-from fairlead.kube.config.plugin_args import KoordinatorArgs
+from fairlead.kube.config.plugin_args import FamilyArgs
 from fairlead.kube.config.plugin_args_validation import args_errors
 from fairlead.kube.config.shapes import API_VERSION, PLUGIN_ARGS, POINTS
 
@@ -123,7 +123,7 @@ def _plugin_config(path: Path, profile: DraftProfile, gates: Gates) -> Found:
         if entry.name in REMOVED:
             yield _removed(here, entry.name)
         elif entry.name in PLUGIN_ARGS and entry.name != "NodeResourcesFit":
-            assert not isinstance(entry.args, Mapping | KoordinatorArgs), "args of an in-tree plugin are typed"
+            assert not isinstance(entry.args, Mapping | FamilyArgs), "args of an in-tree plugin are typed"
             yield from args_errors((*here, "args"), entry.args, gates)
 
 

@@ -1,23 +1,22 @@
 """TopologyPlacementGenerator and PodGroupPodsCount: which parts of the cluster may take a gang, and which is best.
 
 A group that names a topology key goes into one domain of it as a whole: one placement per value that some node has.
-One with a network topology goes into one HyperNode, of as low a tier as has room and of none above its limit; the tree
-of HyperNodes is the one that Volcano's manner uses. Once members run somewhere, the others follow them there. A group
-that only prefers this may also go anywhere, if nothing else has room.
+One with a network topology goes into one domain of a network, whose domains come from the family that describes it
+(`Family.network_domains`). Once members run somewhere, the others follow them there. A group that only prefers this may
+also go anywhere, if nothing else has room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from fairlead.core.framework.gang import GangDomain
 from fairlead.core.framework.plugin import Interest, Plugin
-from fairlead.core.model.events import HYPER_NODE, NODE, ActionType, ClusterEvent
+from fairlead.core.model.events import NODE, ActionType, ClusterEvent
 from fairlead.core.model.reasons import Status, failed, unschedulable
-from fairlead.volcano.rounds.network import network_index
 
 if TYPE_CHECKING:
     from fairlead.core.framework.gang import Proposal
@@ -25,22 +24,37 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.columns import LabelColumn
     from fairlead.core.state.gangs import Gang
-    from fairlead.volcano.records.topology import HyperNodeTree
 
 ANYWHERE = "anywhere"
 _LAST = 1 << 30
-NO_TREE = "HyperNodes do not make a tree: one has two parents, or is its own ancestor"
+NO_NETWORK = "nothing in this cluster says which nodes are close together"
+
+
+class NetworkDomains(Protocol):
+    """Where the domains of a network come from, by which groups with a network topology are placed."""
+
+    def events(self) -> Sequence[Interest]:
+        """Changes of the objects that describe the network."""
+        ...
+
+    def domains(self, gang: Gang, wish: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
+        """One placement per domain that is near enough, or why there is none."""
+        ...
 
 
 class TopologyPlacementGenerator(Plugin):
     name = "TopologyPlacementGenerator"
 
-    def events(self) -> Sequence[Interest]:
-        """New nodes, nodes whose labels change, and changes of HyperNodes."""
-        nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return Interest(nodes), Interest(ClusterEvent(HYPER_NODE, ActionType.ALL))
+    def __init__(self, *, networks: Sequence[NetworkDomains] = ()) -> None:
+        """The first that has a domain for a group decides; else the last of them says why there is none."""
+        self._networks = networks
 
-    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[GangDomain] | Status | None:
+    def events(self) -> Sequence[Interest]:
+        """New nodes, nodes whose labels change, and changes of networks."""
+        nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return Interest(nodes), *(interest for network in self._networks for interest in network.events())
+
+    def placement_generate(self, gang: Gang, cluster: Cluster) -> Sequence[GangDomain] | Status | None:
         group = gang.group
         if group is None or not group.stays_together:
             return None
@@ -48,10 +62,18 @@ class TopologyPlacementGenerator(Plugin):
             found, preferred = _domains(gang, cluster, group.topology_key), group.topology_preferred
         else:
             assert group.network_topology is not None
-            found, preferred = _hyper_nodes(gang, cluster, group.network_topology), not group.network_topology.hard
+            found, preferred = self._near(gang, group.network_topology, cluster), not group.network_topology.hard
         if not preferred:
             return found
         return [*(() if isinstance(found, Status) else found), GangDomain(ANYWHERE, rank=_LAST)]
+
+    def _near(self, gang: Gang, wish: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
+        found: Sequence[GangDomain] | Status = unschedulable(NO_NETWORK)
+        for network in self._networks:
+            found = network.domains(gang, wish, cluster)
+            if found and not isinstance(found, Status):
+                break
+        return found
 
 
 # ---- domains of a label ----
@@ -85,51 +107,13 @@ def _domain_of_members(gang: Gang, column: LabelColumn) -> int | Status | None:
     return found
 
 
-# ---- HyperNodes ----
-
-
-def _hyper_nodes(gang: Gang, cluster: Cluster, wish: NetworkTopology) -> Sequence[GangDomain] | Status:
-    """One placement per HyperNode that is near enough; where members run already, those that have all of them."""
-    network = network_index(cluster)
-    tree = network.tree()
-    if not tree.ready:
-        return unschedulable(NO_TREE)
-    limit = _limit(wish, tree)
-    if isinstance(limit, Status):
-        return limit
-    around = _around_members(gang, cluster, tree)
-    near = sorted((name for name in around or tree if tree.tier(name) <= limit), key=tree.tier)
-    if around and not near:
-        return unschedulable(f"no HyperNode up to tier {limit} has all members that run already")
-    return [
-        GangDomain(name, rows, tree.tier_title(name), tree.tier(name))
-        for name in near
-        if len(rows := network.rows_of(name))
-    ]
-
-
-def _limit(wish: NetworkTopology, tree: HyperNodeTree) -> int | Status:
-    if not wish.hard:
-        return tree.tier(tree.root) - 1  # and then anywhere
-    if wish.highest_tier is not None:
-        return wish.highest_tier
-    tier = tree.tier_named(wish.highest_tier_name)
-    return unschedulable(f'no HyperNode is of a tier named "{wish.highest_tier_name}"') if tier is None else tier
-
-
-def _around_members(gang: Gang, cluster: Cluster, tree: HyperNodeTree) -> list[str]:
-    """The smallest HyperNode that has all members which run already, its parent, and so on."""
-    nodes = {cluster.table.name(pod_state.row) for pod_state in gang.seated()}
-    return tree.ancestors(tree.lowest_containing(nodes) or tree.root) if nodes else []
-
-
 class PodGroupPodsCount(Plugin):
     """Scores a domain by the number of members that it takes."""
 
     name = "PodGroupPodsCount"
     scores_grow = True
 
-    def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int] | Status:
+    def placement_score(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int] | Status:
         counts = [gang.scheduled + len(proposal.pods) for proposal in proposals]
         most = max(counts, default=0)
         if most == 0:

@@ -1,8 +1,8 @@
 """GangScheduling: members of a gang are gated until enough of them exist, and bind only when enough have places.
 
-Groups of three APIs are treated alike (core/model/group.py). A group without a minimum ("basic") has no rule here. The texts
-are kube-scheduler's. An attempt at a gang (core/engine/gangs/assembly.py) asks `permit` for every member that it has
-assigned to a row; the gang is whole when a member need not wait.
+Groups of three APIs are treated alike (core/model/group.py). A group without a minimum ("basic") has no rule here. The
+texts are kube-scheduler's. An attempt at a gang (core/engine/gangs/assembly.py) asks `permit` for every member that it
+has assigned to a row; the gang is whole when a member need not wait.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GangScheduling(Plugin):
         groups = ClusterEvent(POD_GROUP, ActionType.ADD | ActionType.UPDATE)
         return Interest(pods, _after_member_came), Interest(groups, _after_group_change)
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if pod.group_ref is None:
             return None
         gang = cluster.gangs.of(pod)

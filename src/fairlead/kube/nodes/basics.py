@@ -37,7 +37,7 @@ class SchedulingGates(Plugin):
         event = ClusterEvent(POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
         return (Interest(event, lambda pod, old, new: _queue_if(isinstance(new, Pod) and new.uid == pod.uid)),)
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not pod.gates:
             return None
         return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")

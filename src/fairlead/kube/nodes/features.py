@@ -43,7 +43,7 @@ class NodeDeclaredFeatures(CachedPlugin):
     def cache_key(self, pod: Pod) -> Hashable:
         return pod.shape.required_features
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         return None if cycle.pod.shape.required_features else SKIP
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.model.pod import Pod
-    from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.images import Image
     from fairlead.core.state.nodes import Nodes
 
@@ -28,15 +27,14 @@ class ImageLocality(CachedPlugin):
     name = "ImageLocality"
     scope = Scope.STATIC
     reads = frozenset({"spec"})
-    scores_in_range = True
 
     def cache_key(self, pod: Pod) -> Hashable:
         shape = pod.shape
         return shape.images, shape.image_volumes, shape.container_count
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int:
         """The score of an image depends on the share of nodes that have it, so a new or lost node voids every score."""
-        return len(cluster.table)
+        return len(cycle.cluster.table)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         shape, table = cycle.pod.shape, nodes.table

@@ -51,7 +51,7 @@ class NodeAffinityPlugin(CachedPlugin):
             shape.affinity_names,
         )  # fmt: skip
 
-    def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
+    def pre_filter(self, cycle: Cycle) -> Status | frozenset[str] | None:
         shape = cycle.pod.shape
         if not shape.has_required_affinity and self._added_required is None and shape.node_selector is None:
             return SKIP
@@ -68,7 +68,7 @@ class NodeAffinityPlugin(CachedPlugin):
         else:
             yield Reject(self._OWN, ~rows_for(cycle.pod, nodes))
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         shape = cycle.pod.shape
         if shape.preferred_error:
             return failed(shape.preferred_error)
@@ -80,7 +80,7 @@ class NodeAffinityPlugin(CachedPlugin):
             total += weight * rows_matching_term(nodes, term)
         return total
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw)
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 class NodePorts(CachedPlugin):
     name = "NodePorts"
-    scope = Scope.ROW
-    reads_placed_pods = False
+    scope = Scope.COUNTED
     reads = frozenset({"spec"})
     _REASON = Reason(name, "node(s) didn't have free ports for the requested pod ports")
 
@@ -33,7 +32,7 @@ class NodePorts(CachedPlugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.host_ports)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         return None if cycle.pod.shape.host_ports else SKIP
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -57,7 +57,7 @@ class TaintToleration(CachedPlugin):
         ]
         return np.array(counts, dtype=np.int64)[nodes.take(nodes.table.taint_code)]
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw, reverse=True)
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.gang import Considered, GangRescued, Unit
+from fairlead.core.framework.gang import Considered, PodGroupPostFilterResult, Unit
 from fairlead.core.model import kinds
 from fairlead.core.model.pod import NATIVE_GROUP_API
 from fairlead.core.model.reasons import SUCCESS, Status, unresolvable, unschedulable
@@ -27,16 +27,16 @@ NO_VICTIMS = "No preemption victims found for incoming preemptor"
 _NAMED = 100
 
 
-def rescue_gang(case: GangCase) -> GangRescued:
+def pod_group_post_filter(case: GangCase) -> PodGroupPostFilterResult:
     """The victims of a gang, or why evictions do not help."""
     if any(pod.shape.preemption_policy == "Never" for pod in case.pods):
-        return GangRescued(unschedulable(NEVER_PREEMPTS))
+        return PodGroupPostFilterResult(unschedulable(NEVER_PREEMPTS))
     priority = gang_priority(case.gang, case.pods, case.cluster)
     units = _units(case.cluster, case.gang)
     potential = [unit for unit in units if unit.priority < priority]
     protected = _protected(units, priority)
     if not potential:
-        return GangRescued(unresolvable(NO_VICTIMS), considered=protected)
+        return PodGroupPostFilterResult(unresolvable(NO_VICTIMS), considered=protected)
     followers = [follower for plugin in case.profile.plugins() if (follower := plugin.gang_trial(case)) is not None]
     statement = _followed(case.cluster, followers)
     try:
@@ -65,13 +65,13 @@ def _followed(cluster: Cluster, followers: Sequence[TrialFollower]) -> Statement
 
 def _select(
     case: GangCase, potential: list[Unit], protected: tuple[Considered, ...], statement: Statement
-) -> GangRescued:
+) -> PodGroupPostFilterResult:
     for unit in potential:
         _take_away(unit, statement)
     where = case.fits()
     if isinstance(where, Status):
         in_vain = tuple(_considered(unit, "its eviction would not make enough room") for unit in potential[:_NAMED])
-        return GangRescued(where, considered=in_vain + protected)
+        return PodGroupPostFilterResult(where, considered=in_vain + protected)
     for pod, row in where:
         statement.assign(pod, row)
     ordered = by_importance(potential, case.now)
@@ -85,7 +85,7 @@ def _select(
             victims.append(unit)
             said.append(_considered(unit, "evicted" if in_budget else "evicted although it violates a budget"))
     pods = [pod for unit in ordered if unit in victims for pod, _ in unit.pods]
-    return GangRescued(SUCCESS, tuple(pods), tuple(where), tuple(said[:_NAMED]) + protected)
+    return PodGroupPostFilterResult(SUCCESS, tuple(pods), tuple(where), tuple(said[:_NAMED]) + protected)
 
 
 def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:

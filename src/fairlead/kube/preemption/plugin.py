@@ -10,25 +10,25 @@ stops preempting and says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.core.framework.extender import Victims, note_answers
-from fairlead.core.framework.plugin import Hint, Interest, Plugin, Rescued
+from fairlead.core.framework.plugin import Hint, Interest, Plugin, PostFilterResult
 from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.core.state.gangs import gang_key
+from fairlead.core.state.preemptions import preemptions_of
 from fairlead.errors import ExtenderError
-from fairlead.koordinator.records.reservations import is_reserve_pod
-from fairlead.kube.preemption.gang_victims import rescue_gang
+from fairlead.kube.preemption.gang_victims import pod_group_post_filter
 from fairlead.kube.preemption.victim_cache import MayGo, VictimSearch, search_victims
 from fairlead.kube.preemption.victims import NEVER_PREEMPTS, NOT_HELPFUL, VictimNode
 
 if TYPE_CHECKING:
     from fairlead.core.framework.cycle import Cycle
-    from fairlead.core.framework.gang import GangCase, GangRescued
+    from fairlead.core.framework.gang import GangCase, PodGroupPostFilterResult
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
@@ -59,54 +59,51 @@ class DefaultPreemption(Plugin):
         queue ask the gate of pods whose victims are leaving again."""
         return (Interest(ClusterEvent(POD, ActionType.DELETE), lambda pod, old, new: Hint.SKIP),)
 
-    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         """Gate a pod while its victims are being evicted, until the last of them is terminating or gone."""
-        if not cluster.preempting:
+        preemptions = preemptions_of(cluster)
+        if not preemptions.any_under_way:
             return None
-        key, title = (pod.uid, "pod") if pod.uid in cluster.preempting else (gang_key(pod), "pod group")
-        if key not in cluster.preempting:
-            return None
-        last = cluster.preempting[key]
-        pod_state = cluster.pods.get(last) if last else None
-        if last and (pod_state is None or pod_state.seen.terminating):
+        key, title = (pod.uid, "pod") if preemptions.is_under_way(pod.uid) else (gang_key(pod), "pod group")
+        if not preemptions.gates(key):
             return None
         return unresolvable(f"waiting for the preemption for this {title} to be finished")
 
-    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+    def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
         self.attempts += 1
         if not self._has_object(cycle.pod):
-            return Rescued(failed(f'preemption: pod "{cycle.pod.name}" not found'))
+            return PostFilterResult(failed(f'preemption: pod "{cycle.pod.name}" not found'))
         ineligible = self._ineligible(cycle, refusals)
         if ineligible:
-            return Rescued(unschedulable(f"preemption: {ineligible}"))
+            return PostFilterResult(unschedulable(f"preemption: {ineligible}"))
         search = self._dry_run(cycle, refusals)
         if not len(search.found):
             return self._no_candidates(cycle, refusals, search)
         try:
             best = self._best(cycle, search)
         except ExtenderError as error:
-            return Rescued(unschedulable(f"preemption: {error}"))
+            return PostFilterResult(unschedulable(f"preemption: {error}"))
         if not best:
-            return Rescued(unschedulable("preemption: no candidate node for preemption"), nominated="")
+            return PostFilterResult(unschedulable("preemption: no candidate node for preemption"), nominated="")
         chosen = best[cycle.rng.randrange(len(best)) if len(best) > 1 else 0]
         tired = self._loops(cycle, chosen)
         if tired:
-            return Rescued(unschedulable(f"preemption: {tired}"), nominated="")
+            return PostFilterResult(unschedulable(f"preemption: {tired}"), nominated="")
         name = cycle.cluster.table.name
-        return Rescued(
+        return PostFilterResult(
             SUCCESS, name(chosen.row), chosen.victims, lambda: [(name(option.row), option.victims) for option in best]
         )
 
-    def rescue_gang(self, case: GangCase) -> GangRescued:
+    def pod_group_post_filter(self, case: GangCase) -> PodGroupPostFilterResult:
         self.attempts += 1
-        return rescue_gang(case)
+        return pod_group_post_filter(case)
 
     # ---- eligibility ----
 
     def _has_object(self, pod: Pod) -> bool:
-        """Whether the API has the pod. It has none of Koordinator's reserve pods, for which this plugin therefore
-        evicts nobody, as in the original."""
-        return not is_reserve_pod(pod)
+        """Whether the API has the pod. kube-scheduler looks it up before it evicts, and evicts nobody if it is not
+        there."""
+        return pod.reported_as is None
 
     def _ineligible(self, cycle: Cycle, refusals: Refusals) -> str:
         pod = cycle.pod
@@ -134,13 +131,13 @@ class DefaultPreemption(Plugin):
     def _awaits_victims(self, cycle: Cycle, refusals: Refusals) -> bool:
         """Whether victims, this pod's or another's, are still on the node where room was made for this pod. Neither the
         pod nor they need show that yet, or ever: a patch may be late or lost."""
-        cluster = cycle.cluster
-        node = cycle.pod.nominated_node or cluster.victims_of.get(cycle.pod.uid, ("", ()))[0]
-        row = cluster.table.row_of.get(node) if node else None
+        table, preemptions = cycle.cluster.table, preemptions_of(cycle.cluster)
+        node = cycle.pod.nominated_node or preemptions.node_of(cycle.pod.uid)
+        row = table.row_of.get(node) if node else None
         if row is None or refusals.is_final(row):
             return False
-        leaving = {uid for where, victims in cluster.victims_of.values() if where == node for uid in victims}
-        return any(other.uid in leaving for other in cluster.table.pods[row])
+        leaving = preemptions.victims_on(node)
+        return any(other.uid in leaving for other in table.pods[row])
 
     # ---- candidates ----
 
@@ -153,13 +150,13 @@ class DefaultPreemption(Plugin):
         rows = np.concatenate((rows[offset:], rows[:offset]))
         return search_victims(cycle, refusals, rows, wanted, self._may_go)
 
-    def _no_candidates(self, cycle: Cycle, refusals: Refusals, search: VictimSearch) -> Rescued:
+    def _no_candidates(self, cycle: Cycle, refusals: Refusals, search: VictimSearch) -> PostFilterResult:
         table = cycle.cluster.table
         total = rest = len(table)
         errors = dict.fromkeys(search.errors(refusals.evaluator.codes, table))
         if errors:
             text = ", ".join(errors)
-            return Rescued(failed(f"preemption: {text if len(errors) == 1 else f'[{text}]'}"))
+            return PostFilterResult(failed(f"preemption: {text if len(errors) == 1 else f'[{text}]'}"))
         histogram: Counter[str] = Counter()
         for verdict, count in search.in_vain(refusals.evaluator.codes):
             rest -= count
@@ -167,7 +164,7 @@ class DefaultPreemption(Plugin):
                 histogram[reason] += count
         if rest:
             histogram[NOT_HELPFUL] += rest
-        return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
+        return PostFilterResult(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
 
     def _best(self, cycle: Cycle, search: VictimSearch) -> Sequence[VictimNode]:
         """The best candidates, after extenders with a preempt verb have filtered them."""
@@ -198,13 +195,26 @@ class DefaultPreemption(Plugin):
         node = cycle.cluster.table.name(chosen.row)
         owners = {victim.owner.uid if victim.owner else victim.key for victim in chosen.victims}
         keys = [(cycle.pod.uid, node, owner) for owner in owners]
-        evicted = cycle.cluster.evicted
-        if any(evicted[key] >= _PATIENCE for key in keys):
+        evicted = cycle.cluster.index(OwnersEvicted, OwnersEvicted)
+        if evicted.most(keys) >= _PATIENCE:
             return f"stopped after evicting pods of the same owner from {node} {_PATIENCE} times in vain"
-        evicted.update(keys)
-        if len(evicted) > _REMEMBERED:
-            evicted.clear()
+        evicted.count(keys)
         return ""
+
+
+class OwnersEvicted:
+    """How often a pod (by uid) had pods of an owner evicted from a node. All plugins of a cluster count together."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def most(self, keys: Iterable[tuple[str, str, str]]) -> int:
+        return max((self._counts[key] for key in keys), default=0)
+
+    def count(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        self._counts.update(keys)
+        if len(self._counts) > _REMEMBERED:
+            self._counts.clear()
 
 
 def best_candidates(candidates: Sequence[VictimNode], now: float) -> list[VictimNode]:

@@ -250,7 +250,7 @@ def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin], may
     capacity = cycle.cluster.table.capacity
     question = "victims" if refusals.promises is not None else "victims while many are in flight"
     question += "" if may_go is None else " that may go"
-    premises = (capacity, may_go, tuple([epoch_of(plugin, cycle.cluster) for plugin in filters]))
+    premises = (capacity, may_go, tuple([epoch_of(plugin, cycle) for plugin in filters]))
     return cycle.results.what_if(question, -1, premises, lambda: VictimCache(capacity))
 
 

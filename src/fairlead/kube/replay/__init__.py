@@ -1,6 +1,6 @@
 """Recordings of schedulers, and replays that decide them again.
 
-Reading order: recording (the format), replay (decisions of kube-scheduler) with commit_order and claim_replay,
-volcano_replay (rounds), story_replay (lives of Volcano Jobs), koordinator/; recorder makes recordings of a cluster that
-runs.
+Reading order: recording (files, and what a form of recordings is), wellformed (parts of checks), forms and replay
+(decisions of kube-scheduler) with commit_order, claim_replay and recorded_extender; recorder makes recordings of a
+cluster that runs. Other families have forms and replays of their own.
 """

@@ -133,7 +133,7 @@ class ClaimReplay:
     def write_down(self, decision: Doc, cycle: Cycle, plugin: DynamicResources, row: int) -> str:
         """Perform the errand of a pod that was reserved a place; returns what PreBind says, empty if it succeeds."""
         plugin.reserve(cycle, row)
-        errand = plugin.prebind(cycle, row)
+        errand = plugin.pre_bind(cycle, row)
         said: Status | list[Write] | None = None
         if errand is not None:
             writes = errand.start(cycle.now)
@@ -146,7 +146,6 @@ class ClaimReplay:
                 if not writes:
                     self._report_conditions(decision)
         plugin.unreserve(cycle, row)
-        self._cluster.to_write.clear()
         if said is None or isinstance(said, list):
             return "" if errand is None else "the errand does not end"
         return "" if said.ok else f'running PreBind plugin "{plugin.name}": {said.message}'

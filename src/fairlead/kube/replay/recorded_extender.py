@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class RecordedExtender:
     ignorable = False
     binds = False
+    outside = None
 
     def __init__(self, answers: Doc) -> None:
         self.name = str(answers["name"])

@@ -1,44 +1,68 @@
 """Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
 
-Four formats are told apart line by line: decisions of kube-scheduler (`decisions`), decisions of Koordinator's
-scheduler (`decisions` and `config`), rounds of Volcano (`steps` and `conf`), and stories of Volcano Jobs (`steps` and
-`namespace`). A file that cannot be used is a ScenarioError that names
-the file and the line.
+Families bring the forms of recordings, which are told apart line by line. A file that cannot be used is a ScenarioError
+that names the file and the line.
 """
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.core.family import brought
 from fairlead.core.model.pod import compile_pod
 from fairlead.core.model.shape import Shapes
 from fairlead.errors import ScenarioError
-from fairlead.kube.replay.wellformed import (
-    complaint_about,
-    complaint_about_koordinator,
-    complaint_about_round,
-    complaint_about_story,
-)
 
 if TYPE_CHECKING:
+    from fairlead.config.setup import Setup
+    from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Doc
+    from fairlead.kube.replay.recorded_cluster import RecordedCluster
+    from fairlead.kube.replay.replay import DecisionDifference
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class Form(Enum):
-    KUBE = "kube-scheduler"
-    KOORDINATOR = "Koordinator"
-    VOLCANO = "Volcano"
-    STORY = "Volcano Jobs"
+@dataclass(frozen=True, slots=True)
+class ReplayMeans:
+    """What replays are given from above the families: profiles and clusters."""
+
+    profiles: Callable[[Scenario], Sequence[Profile]]
+    """The profiles of the configuration that the user names, for the scheduler that was recorded."""
+    recorded_profile: Callable[[Doc, frozenset[str], Sequence[object]], Profile]
+    """The profile of a recorded configuration, with the feature gates that were on and settings of the family."""
+    cluster: Callable[[Setup, Sequence[str], Sequence[object]], RecordedCluster]
+    """What a cluster of one setup is made of, with controllers of these names and these settings of families, for a
+    replay that goes on in a whole cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedForm:
+    """One form of recordings, as a family brings it (`Family.replay`).
+
+    A line is of this form if it has the field `mark`. Where several forms have the same one, it is that of which the
+    line has one of the fields `told_by`, else the one without any.
+    """
+
+    name: str
+    mark: str
+    needed: Sequence[str]
+    """Fields without which a line cannot be replayed."""
+    complaint: Callable[[Doc], str]
+    """The first thing that is wrong with a line; empty if nothing is."""
+    decisions: Callable[[Scenario, ReplayMeans], Iterator[list[DecisionDifference]]]
+    """Decides again; the differences of each decision."""
+    told_by: Sequence[str] = ()
+    left_out: str = ""
+    """Why a replay may end before the last entry of `mark`, if it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +71,21 @@ class Scenario:
 
     file: str
     line: int
-    form: Form
+    form: RecordedForm
     seed: Any
     family: str
     doc: Doc
 
 
-_NEEDED = {
-    Form.KUBE: ("nodes", "existing"),
-    Form.KOORDINATOR: ("nodes", "existing", "objects"),
-    Form.VOLCANO: ("nodes", "pods", "conf", "after"),
-    Form.STORY: ("namespace",),
-}
-_COMPLAINTS = {
-    Form.KUBE: complaint_about,
-    Form.KOORDINATOR: complaint_about_koordinator,
-    Form.VOLCANO: complaint_about_round,
-    Form.STORY: complaint_about_story,
-}
+@cache
+def _forms() -> tuple[RecordedForm, ...]:
+    return tuple(form for forms in brought("replay") for form in forms)
 
 
-def _form_of(doc: Doc) -> Form | None:
-    if "decisions" in doc:
-        return Form.KOORDINATOR if "config" in doc else Form.KUBE
-    if "steps" not in doc:
-        return None
-    return Form.VOLCANO if "conf" in doc or "nodes" in doc else Form.STORY
+def _form_of(doc: Doc) -> RecordedForm | None:
+    marked = [form for form in _forms() if form.mark in doc]
+    told = (form for form in marked if any(name in doc for name in form.told_by))
+    return next(told, next((form for form in marked if not form.told_by), None))
 
 
 def scenarios_in(path: Path) -> Iterator[Scenario]:
@@ -100,11 +113,15 @@ def _scenario(path: Path, number: int, text: bytes) -> Scenario:
         raise ScenarioError(f"{path}:{number}: not an object")
     form = _form_of(doc)
     if form is None:
-        raise ScenarioError(f"{path}:{number}: neither 'decisions' (kube-scheduler) nor 'steps' (Volcano) is there")
-    for needed in _NEEDED[form]:
+        marks: dict[str, str] = {}
+        for one in _forms():
+            marks.setdefault(one.mark, one.name)
+        words = " nor ".join(f"'{mark}' ({name})" for mark, name in marks.items())
+        raise ScenarioError(f"{path}:{number}: neither {words} is there")
+    for needed in form.needed:
         if needed not in doc:
             raise ScenarioError(f"{path}:{number}: the field '{needed}' is missing")
-    if complaint := _COMPLAINTS[form](doc):
+    if complaint := form.complaint(doc):
         raise ScenarioError(f"{path}:{number}: {complaint}")
     return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)
 

@@ -25,8 +25,9 @@ import numpy as np
 from fairlead.core.engine.cycle.attempt import Committed, Rescue, attempt, score_sheet, undo
 from fairlead.core.engine.cycle.placement import ScoreSheet, Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
-from fairlead.core.framework.points import merge_admission
+from fairlead.core.framework.points import merge_pre_enqueue
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
 from fairlead.core.state.cluster import Cluster
@@ -161,12 +162,14 @@ class KubeReplay:
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
         evaluator = self._evaluator(index, pod, decision)
-        gate = merge_admission(evaluator.profile.at("admit"), pod, self._cluster)
+        gate = merge_pre_enqueue(evaluator.profile.at("pre_enqueue"), pod, self._cluster)
         if gate is not None or decision.get("gated"):
             if not same_gate(decision.get("gated"), gate.message if gate is not None else None):
                 yield "gated", decision.get("gated"), gate.message if gate is not None else None
             return
-        cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_NOW, rng=Random(0))
+        cycle = Cycle(
+            pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_NOW, rng=Random(0), effects=Effects()
+        )
         outcome = attempt(cycle, evaluator, Search(nominated=self._nominated))
         sheet: ScoreSheet | None = None
         if isinstance(outcome, Committed):
@@ -204,7 +207,7 @@ class KubeReplay:
         self, decision: Doc, cycle: Cycle, outcome: Committed
     ) -> Generator[tuple[str, Any, Any], None, str | None]:
         """Compare what a pod's claims were given; returns what went wrong when it was written down."""
-        for plugin in cycle.profile.at("prebind"):
+        for plugin in cycle.profile.at("pre_bind"):
             if isinstance(plugin, DynamicResources) and "allocations" in decision:
                 yield from self._claims.differences(decision, cycle, plugin)
                 said = self._claims.write_down(decision, cycle, plugin, outcome.placed.row)

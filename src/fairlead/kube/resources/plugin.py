@@ -7,6 +7,7 @@ the original, neither pod-level requests nor resizes in progress.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -84,14 +85,17 @@ class Request:
         return Verdict(self.plugin, tuple(reasons), final) if reasons else None
 
 
+def _never_enough(nodes: Nodes, resource: str, amount: int) -> NDArray[np.bool_]:
+    """The rows that have too little of a resource even without any pods."""
+    return nodes.allocatable(resource) < amount
+
+
 class NodeResourcesFit(CachedPlugin):
     """Refuses nodes with too little left; scores the others by one of three strategies."""
 
     name = "NodeResourcesFit"
     scores_grow = True
-    scores_in_range = True
-    scope = Scope.ROW
-    reads_placed_pods = False
+    scope = Scope.COUNTED
     reads = frozenset({"spec"})
     _TOO_MANY = Reason(name, _TOO_MANY_PODS)
 
@@ -132,13 +136,13 @@ class NodeResourcesFit(CachedPlugin):
             Interest(classes, after_class),
         )
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int | None:
         """A device class may serve a resource from now on, or not any more; or devices that are scored changed."""
-        classes, counts = cluster.object_index.of(kinds.DEVICE_CLASS).version, self._device_counts
-        return classes + counts.epoch(cluster) if counts.possible else classes
-
-    def has_epochs(self, pod: Pod) -> bool:
-        return self._device_counts.possible or any(map(may_be_served, pod.shape.scalars))
+        counts = self._device_counts
+        if not counts.possible and not any(map(may_be_served, cycle.pod.shape.scalars)):
+            return None
+        classes = cycle.cluster.object_index.of(kinds.DEVICE_CLASS).version
+        return classes + counts.epoch(cycle.cluster) if counts.possible else classes
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
         names = self._names
@@ -146,7 +150,7 @@ class NodeResourcesFit(CachedPlugin):
 
     # ---- filter ----
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         """Note the pod's requests, without ignored resources."""
         request = cycle.pod.shape.fit_request
         asked = {r: amount for r, amount in request.items() if amount > 0 and not self._ignores(r)}
@@ -172,23 +176,12 @@ class NodeResourcesFit(CachedPlugin):
         short = block[FREE] < request.needs
         return self._shortages(request, nodes, short) if np.count_nonzero(short) else ()
 
-    def passing(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
-        request: Request = cycle.notes[self.name]
-        block = room_of(cycle.cluster).block(nodes)
-        if block is None or not request.plain:
-            return None
-        enough = block[FREE] >= request.needs
-        fitting: NDArray[np.bool_] = enough[0]
-        fitting &= enough[1]
-        fitting &= enough[2]
-        return fitting
-
     def _shortages(self, request: Request, nodes: Nodes, short: NDArray[np.bool_]) -> Iterable[Reject]:
         """The refusals; the lines of `short` are rows with too few pod slots, too little cpu, too little memory."""
         yield Reject(self._TOO_MANY, short[0])
         for resource, amount in request.asked.items():
             of = short[1 + RESOURCES.index(resource)]
-            yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
+            yield Reject(self._reason(resource), of, final=partial(_never_enough, nodes, resource, amount))
 
     def _filter_with_care(self, request: Request, nodes: Nodes, served: Sequence[str]) -> Iterable[Reject]:
         """The general way: for requests of other resources, and for amounts that floats do not hold exactly."""
@@ -225,7 +218,7 @@ class NodeResourcesFit(CachedPlugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         cycle.notes[_FIT_SCORE] = self._asked(cycle)
         return None
 
@@ -318,7 +311,7 @@ class NodeResourcesFit(CachedPlugin):
 
     # ---- gangs ----
 
-    def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int]:
+    def placement_score(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int]:
         return most_allocated(self._resources, proposals, cluster.table, counts=_is_scored, used=_used_column)
 
 
@@ -327,9 +320,7 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
     the pod, whatever it was before."""
 
     name = "NodeResourcesBalancedAllocation"
-    scores_in_range = True
-    scope = Scope.ROW
-    reads_placed_pods = False
+    scope = Scope.COUNTED
     reads = frozenset({"spec"})
 
     def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:
@@ -337,13 +328,10 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         self._by_gain = by_gain
         self._device_counts = DeviceCounts(self._resources)
 
-    def epoch(self, cluster: Cluster) -> int:
-        return self._device_counts.epoch(cluster)
+    def epoch(self, cycle: Cycle) -> int | None:
+        return self._device_counts.epoch(cycle.cluster) if self._device_counts.possible else None
 
-    def has_epochs(self, pod: Pod) -> bool:
-        return self._device_counts.possible
-
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
         if not any(request.get(resource, 0) for resource in self._resources):
             return SKIP

@@ -1,1 +1,1 @@
-"""Spread: to be introduced."""
+"""PodTopologySpread: `plugin` (filter), `rows` (counts per domain), `scores`, `hints`; `golog` is Go's logarithm."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.core.framework.plugin import Interest
-from fairlead.core.framework.results.cached_plugin import CachedPlugin
+from fairlead.core.framework.results.cached_plugin import AfterPlacing, CachedPlugin
 from fairlead.core.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import SKIP, Reason, Reject, Status, failed
 from fairlead.core.model.requirements import EVERYTHING
@@ -128,10 +128,10 @@ class PodTopologySpread(CachedPlugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.spread or self._hard_defaults or self._soft_defaults)
 
-    def same_after_placing(self, pod: Pod) -> bool:
-        """True: whether the plugin steps aside depends on the pod's constraints, not on placed pods, and a pod with
+    def after_placing(self, pod: Pod) -> AfterPlacing:
+        """SAME: whether the plugin steps aside depends on the pod's constraints, not on placed pods, and a pod with
         constraints does not let it step aside."""
-        return True
+        return AfterPlacing.SAME
 
     def stands_aside(self, cycle: Cycle) -> bool:
         pod = cycle.pod
@@ -164,7 +164,7 @@ class PodTopologySpread(CachedPlugin):
 
     # ---- filter ----
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         pod = cycle.pod
         if not pod.shape.spread and not self._hard_defaults:
             return SKIP
@@ -197,10 +197,10 @@ class PodTopologySpread(CachedPlugin):
         if skewed is not None:
             yield Reject(self._MISMATCH, skewed)
 
-    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def add_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         self._changed(cycle, pod, row, 1)
 
-    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def remove_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         self._changed(cycle, pod, row, -1)
 
     def _changed(self, cycle: Cycle, pod: Pod, row: int, amount: int) -> None:
@@ -214,7 +214,7 @@ class PodTopologySpread(CachedPlugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         pod = cycle.pod
         index = affinity_index(cycle.cluster)
         try:
@@ -231,7 +231,7 @@ class PodTopologySpread(CachedPlugin):
         note: SpreadScores = cycle.notes[_SCORES]
         return note.raw(nodes)
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         note: SpreadScores = cycle.notes[_SCORES]
         return note.normalised(nodes, raw)
 

@@ -1,8 +1,8 @@
 """VolumeBinding: restricts a pod to nodes that its claims' volumes can be used on or made for, and binds the claims.
 
-`prepare` sorts the claims into those that have a volume and those that wait for their first consumer; a claim that is
-neither must be bound by its controller first. `filter` reads the layout (volume_matching.py). `reserve` assumes the
-volumes of the chosen node as taken, so that the next pod does not get them; `prebind` writes to the API and waits
+`pre_filter` sorts the claims into those that have a volume and those that wait for their first consumer; a claim that
+is neither must be bound by its controller first. `filter` reads the layout (volume_matching.py). `reserve` assumes the
+volumes of the chosen node as taken, so that the next pod does not get them; `pre_bind` writes to the API and waits
 (volume_errand.py); `unreserve` drops the assumptions that the API has not been told.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.framework.plugin import Interest, Plugin
-from fairlead.core.model.reasons import SKIP, Reason, Reject, Status, failed, unresolvable
+from fairlead.core.model.reasons import SKIP, SUCCESS, Reason, Reject, Status, failed, unresolvable
 from fairlead.core.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, ClaimRef
 from fairlead.kube.scoring import BrokenLine
 from fairlead.kube.volumes.errand import BindVolumes, Reserved
@@ -75,7 +75,7 @@ class VolumeBinding(Plugin):
 
     # ---- prepare and filter ----
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         storage = storage_of(cycle.cluster)
         uses = tuple(claim_uses(cycle.pod))
         if not uses:
@@ -127,7 +127,7 @@ class VolumeBinding(Plugin):
 
     # ---- score ----
 
-    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         return SKIP if self._line is None or self.name not in cycle.notes else None
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
@@ -165,7 +165,11 @@ class VolumeBinding(Plugin):
                 storage.claims.restore(claim.key)
         plan.reserved = None
 
-    def prebind(self, cycle: Cycle, row: int) -> BindVolumes | None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        plan: VolumePlan | None = cycle.notes.get(self.name)
+        return SKIP if plan is None or plan.reserved is None else SUCCESS
+
+    def pre_bind(self, cycle: Cycle, row: int) -> BindVolumes | None:
         plan: VolumePlan | None = cycle.notes.get(self.name)
         if plan is None or plan.reserved is None:
             return None

@@ -54,7 +54,7 @@ class NodeVolumeLimits(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return attaches(pod)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         return None if attaches(cycle.pod) else SKIP
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -61,7 +61,7 @@ class VolumeRestrictions(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return any(v.source is VolumeSource.CLAIM or v.source in EXCLUSIVE for v in pod.shape.volumes)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         claims = cycle.cluster.object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
         one_pod_only: dict[str, str] = {}
         for use in claim_uses(cycle.pod):
@@ -78,10 +78,10 @@ class VolumeRestrictions(Plugin):
         cycle.notes[self.name] = InUse(frozenset(one_pod_only), conflicts)
         return None
 
-    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def add_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         cycle.notes[self.name].count(pod, 1)
 
-    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+    def remove_pod(self, cycle: Cycle, pod: Pod, row: int) -> None:
         cycle.notes[self.name].count(pod, -1)
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -61,7 +61,7 @@ class VolumeZone(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return uses_claims(pod, ephemeral=False)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         object_index = cycle.cluster.object_index
         claims = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
         wanted: list[tuple[str, frozenset[str]]] = []

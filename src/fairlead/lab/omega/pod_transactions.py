@@ -1,8 +1,8 @@
 """PodTransaction: commits what a scheduler planned for pods on a view of its own to a cluster that others change too.
 
-It is lab/omega/transactions.py for whole pods. Resource fit means more here: all filters of the profile are asked again, on
-the cluster as it is, so that ports, affinity, devices and volumes conflict as amounts do. Placements go through one
-Statement, which an all-or-nothing transaction rolls back as if it had never been.
+It is lab/omega/transactions.py for whole pods. Resource fit means more here: all filters of the profile are asked
+again, on the cluster as it is, so that ports, affinity, devices and volumes conflict as amounts do. Placements go
+through one Statement, which an all-or-nothing transaction rolls back as if it had never been.
 
 Invariant: after a commit every claim that was kept passes the filters, in the order of the claims.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.model.records import record
 from fairlead.core.state.statement import Statement
 from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
@@ -84,8 +85,9 @@ class PodTransaction:
     def _holds(self, pod: Pod, row: int, changed: NDArray[np.bool_]) -> bool:
         if self._options.rule is ConflictRule.SEQUENCE_NUMBERS:
             return not changed[row]
-        cycle = Cycle(pod=pod, cluster=self._cluster, profile=self._evaluator.profile, now=0.0, rng=self._rng)
-        preparation = self._evaluator.prepare(cycle)
+        profile = self._evaluator.profile
+        cycle = Cycle(pod=pod, cluster=self._cluster, profile=profile, now=0.0, rng=self._rng, effects=Effects())
+        preparation = self._evaluator.pre_filter(cycle)
         if preparation.status is not None:
             return False
         if preparation.names is not None and self._cluster.table.name(row) not in preparation.names:

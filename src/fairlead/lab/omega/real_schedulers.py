@@ -18,6 +18,7 @@ import numpy as np
 from fairlead.core.engine.cycle.attempt import Committed, attempt, undo
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
@@ -152,7 +153,7 @@ class ProfileScheduler(OneJobAtATime):
         if self._shards > 1:
             own = np.arange(self._shard, cluster.table.high, self._shards, dtype=np.int32)
         for within in (None,) if own is None else (own, None):
-            cycle = Cycle(pod=pod, cluster=cluster, profile=self._profile, now=0.0, rng=self._rng)
+            cycle = Cycle(pod=pod, cluster=cluster, profile=self._profile, now=0.0, rng=self._rng, effects=Effects())
             answer = attempt(cycle, self._evaluator, Search(within=within))
             if isinstance(answer, Committed):
                 return answer.placed.row
@@ -163,7 +164,7 @@ class ProfileScheduler(OneJobAtATime):
         cluster = self._copy.cluster
         for pod in pods:
             state = cluster.pods[pod.uid]
-            cycle = Cycle(pod=pod, cluster=cluster, profile=self._profile, now=0.0, rng=self._rng)
+            cycle = Cycle(pod=pod, cluster=cluster, profile=self._profile, now=0.0, rng=self._rng, effects=Effects())
             undo(cycle, state.row)
             self._drop({"metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}, "spec": {}})
 

@@ -95,8 +95,7 @@ class OptimisticCommit:
         if self.mode is CommitMode.ALL_OR_NOTHING:
             first = int(conflicts.argmax())
             if self.failures_raise_versions:
-                tried = np.bincount(rows[:first])
-                cluster.table.version[: len(tried)] += tried
+                cluster.table.raise_versions(rows[:first])
             return CommitResult(rows[:0], first + 1)
         kept = rows[~conflicts]
         if len(kept):

@@ -20,8 +20,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.config.source import read_text
 from fairlead.errors import ConfigError
-from fairlead.kube.config.kube import read_text
 from fairlead.lab.play.run import RunKey, play
 from fairlead.lab.results.loading import ABOUT
 from fairlead.lab.scenario.reading import read_scenario

@@ -26,7 +26,7 @@ GPU_RESOURCES = ("nvidia.com/gpu", COUNT)
 MEASURED = ("cpu", "memory", "gpu")
 _ENDED = ("Succeeded", "Failed")
 _ADDED = Happened.ADDED
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 def amounts_of(resources: Any, annotations: Any = None) -> tuple[float, float, float]:

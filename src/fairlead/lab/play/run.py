@@ -41,13 +41,15 @@ from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
 from fairlead.lab.scenario.queues import each_queue
 from fairlead.runtime.virtual import Latencies, Latency
 from fairlead.testing.harness import START, Harness
+from fairlead.volcano.kinds import VC_POD_GROUP
 
 if TYPE_CHECKING:
+    from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.lab.scenario.records import Distribution, LabScenario, LoadSpec, PolicySpec
 
 ZONE = "topology.kubernetes.io/zone"
 _CREATE, _DELETE = Verb.CREATE, Verb.DELETE
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _AT_ONCE = {"gracePeriodSeconds": 0}
 _CLEARED_TOGETHER = 64
 """So many ended pods are deleted at once, where that makes no difference: a deletion alone costs as much as a pod's
@@ -109,7 +111,7 @@ class LabRun:
         self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues))
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
-        self.scheduler = self.cluster.runtime.controllers[self._scheduler_at]
+        self.scheduler = self.cluster.assembled.schedulers[0]
         nodes = self._first_objects()
         self._capacity = self._write_nodes(nodes)
         self._write_queues()
@@ -141,19 +143,15 @@ class LabRun:
         start = self._scenario.latencies.start
         return jobs if start is None else [replace(j, start_delay=j.start_delay + draw(start, self._rng)) for j in jobs]
 
-    def _cluster(self, assembly: Any, seed: int) -> Harness:
-        more = [] if assembly.volcano is None else [assembly.volcano.first_queues]
+    def _cluster(self, assembly: SchedulerAssembly, seed: int) -> Harness:
         latencies = self._scenario.latencies
         options: dict[str, Any] = {
-            "schedulers": [assembly.scheduler], "controllers": more, "housekeeping": self._scenario.controllers,
-            "seed": seed, "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)), "start": START,
+            "schedulers": assembly, "housekeeping": self._scenario.controllers, "seed": seed,
+            "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)), "start": START,
             "records": False,
         }  # fmt: skip
         snapshot = self._scenario.cluster.snapshot
-        cluster = Harness(**options) if snapshot is None else Harness.from_snapshot(snapshot, **options)
-        names = [type(one).__name__ for one in cluster.runtime.controllers]
-        self._scheduler_at = names.index("Scheduler")
-        return cluster
+        return Harness(**options) if snapshot is None else Harness.from_snapshot(snapshot, **options)
 
     def _first_objects(self) -> Sequence[Doc]:
         spec = self._scenario.cluster
@@ -265,7 +263,7 @@ class LabRun:
             for job in jobs:
                 if job.made_as == "pods" and (job.minimum > 1 or self._policy.volcano):
                     with suppress(NotFound):
-                        store.perform(Write(_DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
+                        store.perform(Write(_DELETE, VC_POD_GROUP, NAMESPACE, job.name))
         return False
 
     def _may_clear_later(self) -> bool:

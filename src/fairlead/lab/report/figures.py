@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.reference.checks import mean_and_interval
+from fairlead.lab.report.intervals import mean_and_interval
 
 if TYPE_CHECKING:
     import pandas as pd

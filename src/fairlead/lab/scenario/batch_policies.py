@@ -60,7 +60,7 @@ class Backfill(Plugin):
     def events(self) -> Sequence[Interest]:
         return (Interest(ClusterEvent(ASSIGNED_POD, ActionType.ADD | ActionType.DELETE)),)
 
-    def prepare(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: Cycle) -> Status | None:
         own = _job_of(cycle.pod)
         if own not in self._jobs:
             return None

@@ -17,7 +17,7 @@ from fairlead.cluster.store.schema import decode
 from fairlead.core.model import kinds
 from fairlead.core.model.quantity import parse_quantity
 from fairlead.lab.scenario.fleet import priority_name
-from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION
+from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB, VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -40,12 +40,12 @@ def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "
     if job.made_as == "job":
         return [(kinds.JOB, _batch_job(job, _template(job, scheduler_name)))]
     if job.made_as == "volcano-job":
-        return [(kinds.VC_JOB, _volcano_job(job, _template(job, scheduler_name), scheduler_name, queue))]
+        return [(VC_JOB, _volcano_job(job, _template(job, scheduler_name), scheduler_name, queue))]
     made: list[tuple[kinds.Kind, Doc]] = []
     annotations = _annotations(job)
     metadata: Doc = {}
     if rounds or job.minimum > 1:
-        made.append((kinds.VC_POD_GROUP, _group(job, queue)))
+        made.append((VC_POD_GROUP, _group(job, queue)))
         annotations[GROUP_ANNOTATION] = job.name
     if annotations:
         metadata["annotations"] = annotations
@@ -112,7 +112,7 @@ def _group(job: LabJob, queue: str) -> Doc:
         spec["priorityClassName"] = priority_name(job.priority)
     if job.resources:
         spec["minResources"] = {name: _times(amount, job.minimum) for name, amount in job.resources.items()}
-    return _object(kinds.VC_POD_GROUP, job, spec)
+    return _object(VC_POD_GROUP, job, spec)
 
 
 def _times(amount: str, count: int) -> str:
@@ -135,7 +135,7 @@ def _volcano_job(job: LabJob, template: Doc, scheduler_name: str, queue: str) ->
         spec["queue"] = queue
     if job.priority:
         spec["priorityClassName"] = priority_name(job.priority)
-    return _object(kinds.VC_JOB, job, spec)
+    return _object(VC_JOB, job, spec)
 
 
 def _object(kind: kinds.Kind, job: LabJob, spec: Doc) -> Doc:

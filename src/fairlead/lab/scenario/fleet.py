@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cluster.kubelets.simulated_nodes import simulated_node
 from fairlead.core.model import kinds
+from fairlead.volcano.kinds import VC_HYPER_NODE, VC_QUEUE
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -67,11 +68,11 @@ def hyper_nodes(cluster: ClusterSpec, nodes: Sequence[Doc]) -> Iterator[Doc]:
             for doc in nodes
             if doc["metadata"]["labels"][RACK] == f"rack-{number}"
         ]
-        yield _object(kinds.VC_HYPER_NODE, f"rack-{number}", {"tier": 1, "members": members})
+        yield _object(VC_HYPER_NODE, f"rack-{number}", {"tier": 1, "members": members})
     racks = [
         {"type": "HyperNode", "selector": {"exactMatch": {"name": f"rack-{at}"}}} for at in range(cluster.racks)
     ]  # fmt: skip
-    yield _object(kinds.VC_HYPER_NODE, "all-racks", {"tier": 2, "members": racks})
+    yield _object(VC_HYPER_NODE, "all-racks", {"tier": 2, "members": racks})
 
 
 def queue_object(queue: QueueSpec) -> Doc:
@@ -86,7 +87,7 @@ def queue_object(queue: QueueSpec) -> Doc:
         spec["parent"] = queue.parent
     if queue.guarantee:
         spec["guarantee"] = {"resource": dict(queue.guarantee)}
-    return _object(kinds.VC_QUEUE, queue.name, spec)
+    return _object(VC_QUEUE, queue.name, spec)
 
 
 def priority_name(priority: int) -> str:

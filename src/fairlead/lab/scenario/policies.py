@@ -23,6 +23,7 @@ from fairlead.volcano.config.options import VolcanoOptions
 from fairlead.volcano.config.setup import VolcanoSetup
 
 if TYPE_CHECKING:
+    from fairlead.config.setup import Setup
     from fairlead.lab.scenario.jobs import LabJob
     from fairlead.lab.scenario.records import PolicySpec
 
@@ -41,20 +42,20 @@ def assembly_of(policy: PolicySpec, jobs: Sequence[LabJob], *, seed: int, base: 
         plugins = [one for entry in policy.plugins for one in _plugins(entry, jobs, base)]
         options = Options(seed=seed, announces=False, first_of_equals=policy.ties == "first")
         return SchedulerAssembly(
-            kube_config(config), volcano=_volcano(policy, base), plugins=plugins, options=options, gates=OWN_GATES
+            kube_config(config), setups=_setups(policy, base), plugins=plugins, options=options, gates=OWN_GATES
         )
     except ConfigError as error:
         raise ConfigError(f"policy {policy.name}: {error}") from error
 
 
-def _volcano(policy: PolicySpec, base: Path) -> VolcanoSetup | None:
+def _setups(policy: PolicySpec, base: Path) -> Sequence[Setup]:
     from fairlead.volcano.config.presets import PRESETS
 
     if not policy.volcano:
-        return None
+        return ()
     conf = policy.volcano if policy.volcano in PRESETS else str(base / policy.volcano)
     names = (scheduler_name_of(policy),)
-    return VolcanoSetup(conf=conf, options=VolcanoOptions(scheduler_names=names, period=policy.period))
+    return (VolcanoSetup(conf=conf, options=VolcanoOptions(scheduler_names=names, period=policy.period)),)
 
 
 def _plugins(entry: Any, jobs: Sequence[LabJob], base: Path) -> Sequence[Plugin]:

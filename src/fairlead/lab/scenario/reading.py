@@ -10,9 +10,8 @@ from typing import Any
 
 from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.problems import Path as FieldPath
-from fairlead.config.source import document_source, note_duplicates, parse_source
+from fairlead.config.source import document_source, note_duplicates, parse_source, read_text
 from fairlead.core.model.quantity import parse_quantity
-from fairlead.kube.config.kube import read_text
 from fairlead.lab.scenario.decoding import ScenarioDecoder
 from fairlead.lab.scenario.queues import each_queue, names_of_queues
 from fairlead.lab.scenario.records import JobClassSpec, LabScenario, LoadSpec

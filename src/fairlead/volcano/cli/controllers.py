@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.joined_cluster import JoinFlags, joined
-from fairlead.cli.terminal import log_to_stderr
+from fairlead.console.joined_cluster import JoinFlags, joined
+from fairlead.console.terminal import log_to_stderr
 from fairlead.errors import ConfigError
 from fairlead.volcano.cli.controller_choice import VOLCANO_NAMES, choose_volcano_controllers
 from fairlead.volcano.cli.controller_port import ControllerPorts
-from fairlead.volcano.controller_settings import VolcanoSettings
 from fairlead.volcano.records.quirks import Quirks
 from fairlead.volcano.sharding.shard_policies import (
     DEFAULT_SCHEDULERS,
@@ -26,6 +26,9 @@ from fairlead.volcano.sharding.shard_policies import (
     scheduler_of_words,
     shard_period,
 )
+
+if TYPE_CHECKING:
+    from fairlead.volcano.controller_settings import VolcanoSettings
 
 log = logging.getLogger("fairlead.controllers")
 
@@ -90,13 +93,18 @@ def controllers_command(
       fairlead controllers --kubeconfig ~/.kube/config
       fairlead controllers --controllers='*,-jobflow-controller'
     """
+    from fairlead.volcano.config.controller_settings import controller_settings
+
     log_to_stderr(max(verbose, 1))
     shared = _shards(shards, period, follows_nodes=follows_nodes) if "volcano-sharding-controller" in names else None
     lease = (namespace, "vc-controller-manager") if leader_elect else None
     cluster = JoinFlags(kubeconfig, context, lease, kube_api_qps, kube_api_burst)
-    settings = VolcanoSettings(most_tries, inherits, shared)
+    settings = replace(
+        controller_settings([], None), most_tries=most_tries, inherits_annotations=inherits, shards=shared,
+        schedulers=schedulers or ("volcano",), quirks=Quirks.of(compatible=compatible),
+    )  # fmt: skip
     ports = ControllerPorts(healthz_address if health else None, listen_address if metrics else None)
-    asyncio.run(_run(cluster, names, schedulers or ("volcano",), Quirks.of(compatible=compatible), settings, ports))
+    asyncio.run(_run(cluster, names, settings, ports))
 
 
 def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> ShardConfig:
@@ -105,26 +113,19 @@ def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> Shar
 
 
 async def _run(
-    cluster: JoinFlags, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks,
-    settings: VolcanoSettings, ports: ControllerPorts,
+    cluster: JoinFlags, names: tuple[str, ...], settings: VolcanoSettings, ports: ControllerPorts
 ) -> None:  # fmt: skip
-    from fairlead.assembly.housekeeping import housekeepers
-    from fairlead.cli.leading import lead, stop_on_signals
-    from fairlead.cli.roles.ways import Tasks
-    from fairlead.config.yaml_text import read_yaml
+    from fairlead.cluster.housekeeping import housekeepers
+    from fairlead.console.leading import lead, stop_on_signals
+    from fairlead.console.roles.needs import Tasks
     from fairlead.runtime.live import LiveRuntime
     from fairlead.volcano.jobs.figures import VolcanoFigures
-    from fairlead.volcano.jobs.installed_plugins import installed_job_plugins
-    from fairlead.volcano.jobs.ssh_keys import make_ssh_keys
 
     async with joined(cluster) as reached:
         world, elector = reached.world, reached.elector
         figures = VolcanoFigures(world.view)
-        controllers = housekeepers(
-            world.view, names=names, volcano_names=schedulers, quirks=quirks, make_keys=make_ssh_keys,
-            job_plugins=installed_job_plugins(), read_yaml=read_yaml, volcano=settings,
-            also=[figures] if ports.metrics is not None else [],
-        )  # fmt: skip
+        also = [figures] if ports.metrics is not None else []
+        controllers = housekeepers(world.view, names=names, settings=[settings], also=also)
         runtime = LiveRuntime(world, controllers)
         for server in await ports.open(reached.opened, figures, elector):
             log.info("serving at %s", server.url)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cel.selectors import compile_selector
 from fairlead.client.extender_wire import ExtenderConnection
+from fairlead.config.factories import makes
 from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.source import document_source
-from fairlead.core.framework.profile import Profile, Rounds
+from fairlead.core.framework.profile import Profile
 from fairlead.errors import ConfigError
 from fairlead.kube.binder import DefaultBinder
 from fairlead.kube.claims.plugin import DynamicResources
@@ -33,6 +34,7 @@ from fairlead.volcano.plugins.sla import positive_duration
 from fairlead.volcano.queues.capacity import Capacity, capacity
 from fairlead.volcano.rounds.action_table import ACTIONS
 from fairlead.volcano.rounds.arguments import Arguments
+from fairlead.volcano.rounds.settings import Rounds, rounds_of
 from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
 
 if TYPE_CHECKING:
@@ -72,14 +74,12 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
     rounds = replace(rounds, ignored_provisioners=ignored)
     if options.slice is not None:
         rounds = replace(rounds, slice=options.slice)
-    return Profile(options.scheduler_names[0], _binding_points(config, options), rounds=rounds)
+    return Profile(options.scheduler_names[0], _binding_points(config, options), mode=rounds)
 
 
 def recorded_rounds(text: str) -> Rounds:
     """What a recorded configuration runs, with the original's known bugs; plugins are new each time."""
-    rounds = profile_of_volcano(_recorded(text)).rounds
-    assert rounds is not None
-    return rounds
+    return rounds_of(profile_of_volcano(_recorded(text)))
 
 
 @lru_cache(maxsize=64)
@@ -125,6 +125,8 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
     module_name, _, attribute = plugin.name.partition(":")
     try:
         factory = getattr(importlib.import_module(module_name), attribute)
+        if not makes(factory, TierPlugin):
+            raise TypeError(f"{attribute} is neither a TierPlugin class nor a function that says it returns one")
         made = _from_factory(factory, plugin.arguments)
     except Exception as error:
         message = f'plugin "{plugin.name}" cannot be made: {type(error).__name__}: {error}'
@@ -176,12 +178,12 @@ def _binding_points(config: VolcanoConfig, options: VolcanoOptions) -> dict[str,
     binder, locks = DefaultBinder(), _locks(config)
     predicates = config.find("predicates")
     if predicates is None:
-        return {"prebind": locks, "bind": (binder,)}
+        return {"pre_bind": locks, "bind": (binder,)}
     arguments = Arguments(predicates.arguments)
     reserving: tuple[Plugin, ...] = (_devices(arguments),)
     if arguments.flag("predicate.VolumeBindingEnable", default=True):
         reserving = (_volumes(arguments, config, options), *reserving)
-    return {"reserve": reserving, "prebind": (*reserving, *locks), "bind": (binder,)}
+    return {"reserve": reserving, "pre_bind": (*reserving, *locks), "bind": (binder,)}
 
 
 def _locks(config: VolcanoConfig) -> tuple[Plugin, ...]:

@@ -10,10 +10,9 @@ import click
 import yaml
 
 from fairlead.config.problems import dotted
-from fairlead.config.source import Source, parse_source
+from fairlead.config.source import Source, parse_source, read_text
 from fairlead.errors import ConfigError, FairleadError
 from fairlead.kube.config.document import ConfigDifference
-from fairlead.kube.config.kube import read_text
 from fairlead.volcano.config.presets import PRESETS
 from fairlead.volcano.config.reading import is_volcano_config, volcano_config_from
 from fairlead.volcano.config.traps import Trap, traps_of
@@ -127,14 +126,14 @@ def effective_document(config: VolcanoConfig) -> dict[str, Any]:
 def _points(config: VolcanoConfig) -> Iterator[str]:
     """The plugins at each point, tier by tier."""
     from fairlead.volcano.config.build import profile_of_volcano
+    from fairlead.volcano.rounds.settings import rounds_of
     from fairlead.volcano.rounds.tier_plugin import SWITCHES
 
-    profile = profile_of_volcano(config)
-    assert profile.rounds is not None
+    rounds = rounds_of(profile_of_volcano(config))
     width = max(map(len, SWITCHES))
     yield f"actions {', '.join(config.actions)}"
     for point in SWITCHES:
-        tiers = [[one.plugin.name for one in tier if one.speaks_at(point)] for tier in profile.rounds.tiers]
+        tiers = [[one.plugin.name for one in tier if one.speaks_at(point)] for tier in rounds.tiers]
         names = " | ".join(", ".join(tier) or "-" for tier in tiers)
         yield f"  {point:<{width}}  {names}"
 

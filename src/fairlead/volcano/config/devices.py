@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from fairlead.config.yaml_text import load_one
 from fairlead.volcano.devices.device_config import DeviceConfig
 from fairlead.volcano.devices.deviceshare import CONFIG_MAP, CONFIG_NAMESPACE, DeviceShare
 from fairlead.volcano.rounds.arguments import Arguments
@@ -41,7 +42,7 @@ def device_config(config_map: Doc | None) -> DeviceConfig:
         return DeviceConfig()
     name = f"{config_map['metadata'].get('namespace', '')}/{config_map['metadata'].get('name', '')}"
     try:
-        return DeviceConfig.of(yaml.safe_load((config_map.get("data") or {})[_FILE]))
+        return DeviceConfig.of(load_one((config_map.get("data") or {})[_FILE]))
     except (yaml.YAMLError, KeyError, ValueError, TypeError, AttributeError) as error:
         log.warning("the ConfigMap %s cannot be used and is left out: %s: %s", name, type(error).__name__, error)
         return DeviceConfig()

@@ -14,11 +14,13 @@ from typing import Any
 
 import yaml
 
+from fairlead.config.source import read_text
+from fairlead.config.yaml_text import load_all
 from fairlead.core.model import kinds
 from fairlead.core.model.documents import read_units
 from fairlead.core.model.group import PodGroup, compile_group
 from fairlead.errors import ConfigError, NotFound
-from fairlead.kube.config.kube import read_text
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.records.queues import Queue, compile_queue
 
 _MANIFESTS = (".yaml", ".yml", ".json")
@@ -37,7 +39,7 @@ class Objects:
         kind = (str(document.get("apiVersion") or ""), str(document.get("kind") or ""))
         if kind[1] == "Queue":
             self.queues.append(compile_queue(document))
-        elif kind == (kinds.VC_POD_GROUP.api_version, kinds.VC_POD_GROUP.kind):
+        elif kind == (VC_POD_GROUP.api_version, VC_POD_GROUP.kind):
             self.groups.append(compile_group(document))
         elif kind[1] == "Node":
             self.total = self.total or {}
@@ -69,7 +71,7 @@ async def _listed(kubeconfig: str | None, context: str | None) -> Objects:
     found = Objects()
     api = KubeApi(connect(kubeconfig, context))
     try:
-        for kind in (kinds.VC_QUEUE, kinds.VC_POD_GROUP, kinds.NODE):
+        for kind in (VC_QUEUE, VC_POD_GROUP, kinds.NODE):
             for document in (await api.list(kind)).items:
                 found.add({**document, "apiVersion": kind.api_version, "kind": kind.kind})
     except NotFound as error:
@@ -93,8 +95,8 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
         yield from read_snapshot(Path(path)).documents
         return
     try:
-        found = list(yaml.safe_load_all(read_text(path)))
-    except yaml.YAMLError as error:
+        found = load_all(read_text(path))
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"yaml: {error}", file=path) from None
     for document in found:
         for one in document.get("items") or [document] if isinstance(document, dict) else ():

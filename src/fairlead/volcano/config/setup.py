@@ -6,18 +6,20 @@ methods, because most processes that could have a VolcanoSetup have none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.errors import ConfigError
 from fairlead.volcano.config.options import VolcanoOptions
+from fairlead.volcano.family import FAMILY
 
 if TYPE_CHECKING:
     from fairlead.config.watcher import ConfigWatcher
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Controller, Doc, DocView
+    from fairlead.core.model.usage import UsageBoard
     from fairlead.volcano.config.records import VolcanoConfig
 
 
@@ -46,10 +48,40 @@ class VolcanoSetup:
         return config
 
     def first_config(self) -> VolcanoConfig:
-        from fairlead.kube.config.kube import read_text
+        from fairlead.config.source import read_text
         from fairlead.volcano.config.presets import PRESETS
 
         return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf))
+
+    @property
+    def family(self) -> str:
+        return FAMILY.name
+
+    @property
+    def scheduler_names(self) -> Sequence[str]:
+        return self.options.scheduler_names
+
+    @property
+    def usage(self) -> UsageBoard:
+        return self.options.usage
+
+    def summary(self, config: VolcanoConfig) -> Mapping[str, str]:
+        return {"actions": ", ".join(config.actions)}
+
+    def config_map(self, config: VolcanoConfig) -> tuple[str, str] | None:
+        """Says what accelerator cards are like, if any are shared."""
+        from fairlead.volcano.config.devices import device_config_map
+
+        return device_config_map(config)
+
+    def prepared(self, config: VolcanoConfig, view: DocView | None, config_map: Doc | None) -> VolcanoSetup:
+        """With documents to send to extenders, and with what a ConfigMap says of accelerator cards."""
+        seen = self if view is None else self.with_documents(view)
+        return seen if self.config_map(config) is None else seen.with_cards(config_map)
+
+    def profiles(self, config: VolcanoConfig, others: Sequence[Profile]) -> Sequence[Profile]:
+        self.check_names(others)
+        return (self.profile(config),)
 
     def profile(self, config: VolcanoConfig) -> Profile:
         from fairlead.volcano.config.build import profile_of_volcano
@@ -68,10 +100,10 @@ class VolcanoSetup:
         """The same with documents to send to extenders."""
         return replace(self, options=replace(self.options, documents=view.get))
 
-    def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
+    def watcher(self, notify: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
         from fairlead.config.watcher import ConfigWatcher
 
-        return None if self.file is None else ConfigWatcher(self.file, self.load, tell)
+        return None if self.file is None else ConfigWatcher(self.file, self.load, notify)
 
     def check_names(self, profiles: Sequence[Profile]) -> None:
         """No pod may belong to two profiles."""
@@ -82,7 +114,7 @@ class VolcanoSetup:
                     hint="rename one of them, or leave the kube profiles out with --volcano-only",
                 )
 
-    def first_queues(self, view: DocView) -> Controller:
+    def first_objects(self, view: DocView) -> Controller:
         """Makes the queues that must be there, as the original does when it starts."""
         from fairlead.volcano.queues.controller import FirstQueues
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.reasons import SUCCESS, Status, failed
+from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed
 from fairlead.core.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ class NodeLock(Plugin):
 
     name = "NodeLock"
 
-    def prebind(self, cycle: Cycle, row: int) -> LockNode | None:
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
+        return SUCCESS if cycle.notes.get(self.name) else SKIP
+
+    def pre_bind(self, cycle: Cycle, row: int) -> LockNode | None:
         lock, node = cycle.notes.get(self.name), cycle.cluster.table.nodes[row]
         return LockNode(node, lock) if lock and node is not None else None
 

@@ -1,7 +1,7 @@
 """vGPUs: cards that several pods share by memory and cores (hami-core), or that are partitioned (MIG).
 
-Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks ask for, which cards they may
-use, and the annotations that say who has what.
+Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks ask for, which cards
+they may use, and the annotations that say who has what.
 
 Rules of exclusion are sets of labels: pods that have all labels of one rule never share a card. They are for cards that
 are shared, not for parts.

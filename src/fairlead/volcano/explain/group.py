@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.explain.shortages import of_members
-from fairlead.core.model import kinds
 from fairlead.core.model.gang_explanation import GangExplanation
-from fairlead.core.model.pod import VOLCANO_GROUP_API
 from fairlead.volcano.explain.queue import NAMED, QueueAccounts, amounts_text, in_turn, owners_of, said, total
 from fairlead.volcano.explain.round_lacks import hyper_node_domains, needed_tasks
 from fairlead.volcano.explain.victims import who_might_go
+from fairlead.volcano.kinds import VC_POD_GROUP
 from fairlead.volcano.records.amounts import PODS
+from fairlead.volcano.records.groups import made_for
 from fairlead.volcano.records.queue_explanation import JobExplanation, QueueCheck
 from fairlead.volcano.records.tasks import ALLOCATED_CLASS, TaskStatus
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.volcano.rounds.round import Job, Round
 
 _TEXTS = 5
-_UID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanation | None:
@@ -36,7 +36,7 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
     round = driver.latest
     if round is None:
         return None
-    groups = round.cluster.object_index.of(kinds.VC_POD_GROUP)
+    groups = round.cluster.object_index.of(VC_POD_GROUP)
     key = _key_of(groups.values(), namespace, name)
     job = round.jobs.get(key)
     if job is not None:
@@ -57,8 +57,11 @@ def _key_of(groups: Iterable[PodGroup], namespace: str, name: str) -> str:
     key = f"{namespace}/{name}"
     if key in named:
         return key
-    of_job = re.compile(f"{re.escape(name)}-{_UID}")
-    return next((one.key for one in named.values() if one.made_for == name or of_job.fullmatch(one.name)), key)
+    return next((one.key for one in named.values() if made_for(one) == name or _is_of_job(one.name, name)), key)
+
+
+def _is_of_job(group: str, job: str) -> bool:
+    return group.startswith(f"{job}-") and _UID.fullmatch(group, len(job) + 1) is not None
 
 
 def _explained(driver: RoundDriver, round: Round, job: Job) -> JobExplanation:
@@ -89,7 +92,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
     return GangExplanation(
         namespace=group.namespace,
         name=group.name,
-        api=VOLCANO_GROUP_API,
+        api=VC_POD_GROUP.group,
         scheduler=driver.profile.name,
         verdict=(
             "Completed"
@@ -102,7 +105,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         ),
         message="" if ready or failed is None else f"{failed.name}: {failed.text}",
         ended=ended,
-        owner=group.made_for,
+        owner=made_for(group),
         at=round.now,
         attempts=driver.counted,
         minimum=group.min_member,

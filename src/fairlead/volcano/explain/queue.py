@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fairlead.core.model.quantity import format_quantity
 from fairlead.volcano.records.amounts import PODS, UNLIMITED, Amounts
+from fairlead.volcano.records.groups import made_for
 from fairlead.volcano.records.queue_explanation import Holder, QueueExplanation
 from fairlead.volcano.records.tasks import TaskStatus
 
@@ -163,7 +164,7 @@ def kept_for(job: Job) -> Amounts:
 
 def owners_of(jobs: Iterable[Job]) -> Mapping[str, str]:
     """The owners of groups with generated names."""
-    return {job.uid: job.group.made_for for job in jobs if job.group.made_for}
+    return {job.uid: made_for(job.group) for job in jobs if made_for(job.group)}
 
 
 def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job]) -> Iterator[str]:

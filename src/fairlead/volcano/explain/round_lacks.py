@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
 from fairlead.core.model.gang_explanation import Domain
 from fairlead.core.model.lack import Lack, LackHolder
 from fairlead.volcano.explain.queue import QueueAccounts, kept_for, said, total
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.records.amounts import PODS, UNLIMITED
 from fairlead.volcano.records.tasks import TaskStatus
 
@@ -110,7 +110,7 @@ def hyper_node_domains(round: Round, job: Job) -> tuple[Domain, ...]:
         return ()
     slots = _slots(round, tasks)
     row_of = round.cluster.table.row_of
-    shelf = round.cluster.object_index.of(kinds.VC_HYPER_NODE)
+    shelf = round.cluster.object_index.of(VC_HYPER_NODE)
     found = []
     for tier in tree.tiers:
         for name in tree.in_tier(tier) if tier <= topology.highest_tier else ():

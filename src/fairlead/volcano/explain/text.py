@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from fairlead.cli.explain.gang_text import named
+from fairlead.console.gang_text import named
 
 if TYPE_CHECKING:
     from rich.console import Console

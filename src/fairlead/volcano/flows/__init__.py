@@ -1,1 +1,1 @@
-"""Flows: to be introduced."""
+"""JobFlows, JobTemplates and CronJobs of Volcano: `flows`, `cron`, and their `admission`."""

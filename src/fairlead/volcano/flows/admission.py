@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
+from fairlead.cel.patterns import pattern_fault
 from fairlead.cluster.admission.names import qualified_name
 from fairlead.cluster.admission.problems import worded
 from fairlead.cluster.admission.webhook_denial import Denied
-from fairlead.cluster.controllers.workloads.cron_schedule import ScheduleError, parse_schedule
-from fairlead.core.model import kinds as k
+from fairlead.cluster.controllers.workloads.cron_schedule import ScheduleError, is_zone_part, parse_schedule, zone_of
 from fairlead.volcano.jobs.admission import TWO_TIERS
+from fairlead.volcano.kinds import VC_QUEUE
 
 if TYPE_CHECKING:
+    from fairlead.cluster.admission.problems import ValidationProblems
     from fairlead.core.model.flow import Doc, DocView
 
-_ZONE_PART = re.compile(r"^[A-Za-z.\-_0-9+]{1,14}$")
 _LONGEST_CRON_NAME, _LONGEST_JOB_NAME = 52, 63
 
 
@@ -41,7 +40,7 @@ def admit_group(group: Doc) -> None:
 def _queue_complaint(view: DocView, name: str) -> str:
     if not name:
         return ""
-    queue = view.get(k.VC_QUEUE, "", name)
+    queue = view.get(VC_QUEUE, "", name)
     if queue is None:
         return f'unable to find queue: queue.scheduling.volcano.sh "{name}" not found'
     state = (queue.get("status") or {}).get("state") or ""
@@ -80,12 +79,27 @@ def admit_flow(flow: Doc) -> None:
             if target not in graph:
                 why = f"jobflow Flow is not DAG: vertex is not defined: {target}"
                 raise Denied("validatejob.volcano.sh", why)
-    if any(_comes_back(name, graph, ()) for name in graph):
+    if _has_cycle(graph):
         raise Denied("validatejob.volcano.sh", "jobflow Flow is not DAG")
 
 
-def _comes_back(name: str, graph: dict[str, list[str]], way: tuple[str, ...]) -> bool:
-    return name in way or any(_comes_back(target, graph, (*way, name)) for target in graph[name])
+def _has_cycle(graph: Mapping[str, Sequence[str]]) -> bool:
+    """Whether some flows wait for each other: those that wait for none that is left are taken away, one by one. Every
+    edge is looked at once, where following all ways would double with each layer of flows."""
+    left = {name: len(targets) for name, targets in graph.items()}
+    waiting: dict[str, list[str]] = {name: [] for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            waiting[target].append(name)
+    free = [name for name, count in left.items() if not count]
+    taken = 0
+    while free:
+        taken += 1
+        for name in waiting[free.pop()]:
+            left[name] -= 1
+            if not left[name]:
+                free.append(name)
+    return taken < len(graph)
 
 
 # ---- CronJobs ----
@@ -115,7 +129,7 @@ def _schedule_complaints(schedule: str, zone: str | None) -> Iterator[str]:
         yield " timeZone must be nil or non-empty string, got empty string"
         return
     for part in zone.split("/"):
-        if part in (".", "..") or part.startswith("-") or not _ZONE_PART.match(part):
+        if not is_zone_part(part):
             yield " unknown timeZone"
     if zone.lower() == "local":
         yield " timeZone can't be Local, and must be defined in https://www.iana.org/time-zones"
@@ -133,8 +147,8 @@ def _is_schedule(text: str) -> bool:
 
 def _is_zone(name: str) -> bool:
     try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+        zone_of(name)
+    except ScheduleError:
         return False
     return True
 
@@ -156,7 +170,7 @@ def admit_hyper_node(node: Doc) -> None:
     found = [] if members else ["[].spec.members: Invalid value: null: member must have at least one member"]
     for member in members:
         pattern = ((member.get("selector") or {}).get("regexMatch") or {}).get("pattern")
-        if pattern and (why := _pattern_fault(pattern)):
+        if pattern and (why := pattern_fault(pattern)):
             where = f"[].spec.members.selector.regexMatch.pattern: Invalid value: {worded(pattern)}"
             found.append(f"{where}: member regexMatch pattern is invalid: {why}")
     if found:
@@ -164,28 +178,12 @@ def admit_hyper_node(node: Doc) -> None:
         raise Denied("validatehypernodes.volcano.sh", listed)
 
 
-def _pattern_fault(pattern: str) -> str:
-    """What is wrong with a regular expression, as far as it can be said in Go's words."""
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"error parsing regexp: {_GO_FAULTS.get(error.msg, error.msg)}: `{_blamed(pattern, error)}`"
-    return ""
-
-
-_GO_FAULTS = {
-    "unterminated character set": "missing closing ]",
-    "missing ), unterminated subpattern": "missing closing )",
-    "unbalanced parenthesis": "unexpected )",
-    "nothing to repeat": "missing argument to repetition operator",
-    "multiple repeat": "invalid nested repetition operator",
-}
-
-
-def _blamed(pattern: str, error: re.error) -> str:
-    at = error.pos or 0
-    if error.msg == "unterminated character set":
-        return pattern[at:]
-    if error.msg in ("nothing to repeat", "multiple repeat"):
-        return pattern[at : at + 1]
-    return pattern
+def check_selectors(problems: ValidationProblems, node: Doc, old: Doc | None) -> None:
+    """The one CEL rule among Volcano's definitions: a member of a HyperNode is chosen in one way."""
+    if old is not None and node.get("spec") == old.get("spec"):
+        return
+    for index, member in enumerate((node.get("spec") or {}).get("members") or ()):
+        ways = [way for way in ("exactMatch", "regexMatch", "labelMatch") if way in (member.get("selector") or {})]
+        if len(ways) > 1:
+            text = "Invalid value: Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
+            problems.add("FieldValueInvalid", f"spec.members[{index}].selector", text)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Self
 from fairlead.cluster.controllers.workloads.cron_job import CronJobs, CronRun
 from fairlead.cluster.controllers.writes import namespaced_name
 from fairlead.core.model.flow import Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import VC_CRON_JOB, VC_JOB, Kind
+from fairlead.volcano.controller_settings import VolcanoSettings
 from fairlead.volcano.jobs.phases import COMPLETED, FAILED, TERMINATED, phase_of
+from fairlead.volcano.kinds import VC_CRON_JOB, VC_JOB
 from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.cluster.controllers.workqueue import ControllerContext
+    from fairlead.core.model.kinds import Kind
 
 _ENDINGS = {COMPLETED: "Complete", FAILED: "Failed", TERMINATED: "Failed"}
 
@@ -37,7 +39,7 @@ class VolcanoCronJobs(CronJobs):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
-        return cls(context.view, announce=context.announce, quirks=context.quirks)
+        return cls(context.view, announce=context.announce, quirks=context.of(VolcanoSettings).quirks)
 
     def run_of(self, job: Doc) -> CronRun:
         metadata, phase = job["metadata"], phase_of(job)

@@ -24,9 +24,10 @@ from fairlead.cluster.controllers.writes import (
 )
 from fairlead.core.model.durations import parse_duration
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
-from fairlead.core.model.kinds import VC_JOB, VC_JOB_FLOW, VC_JOB_TEMPLATE
 from fairlead.core.model.times import seconds_of, timestamp
+from fairlead.volcano.controller_settings import VolcanoSettings
 from fairlead.volcano.jobs.phases import COMPLETED, FAILED, PENDING, RUNNING, TERMINATED, phase_of
+from fairlead.volcano.kinds import VC_JOB, VC_JOB_FLOW, VC_JOB_TEMPLATE
 from fairlead.volcano.records.quirks import FIXED, Quirks
 
 Key = tuple[str, str]
@@ -53,7 +54,7 @@ class JobFlows(Reconciler[Key]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
-        return cls(context.view, announce=context.announce, quirks=context.quirks)
+        return cls(context.view, announce=context.announce, quirks=context.of(VolcanoSettings).quirks)
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.gone
@@ -215,7 +216,7 @@ class JobTemplates(Reconciler[Key]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
-        return cls(context.view, announce=context.announce, quirks=context.quirks)
+        return cls(context.view, announce=context.announce, quirks=context.of(VolcanoSettings).quirks)
 
     def observe(self, change: Change) -> None:
         namespace, name = namespaced_name(change.doc)

@@ -21,7 +21,7 @@ from fairlead.cluster.admission.pods import check_pod_spec
 from fairlead.cluster.admission.problems import ValidationProblems, worded
 from fairlead.cluster.admission.webhook_denial import Denied
 from fairlead.cluster.store.quantities import amount
-from fairlead.core.model import kinds as k
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.queues.tree_rules import children_of
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def _volume_complaint(volumes: Any) -> str:
 
 
 def _queue_complaints(view: DocView, name: str) -> Iterator[str]:
-    queue = view.get(k.VC_QUEUE, "", name)
+    queue = view.get(VC_QUEUE, "", name)
     if queue is None and name == "default":
         return  # the job controller makes it when the first Job needs it
     if queue is None:

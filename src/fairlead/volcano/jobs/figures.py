@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import namespaced_name
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import VC_JOB, VC_JOB_FLOW, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.jobs.phases import COMPLETED, FAILED, phase_of
+from fairlead.volcano.kinds import VC_JOB, VC_JOB_FLOW, VC_POD_GROUP, VC_QUEUE
 
 Labels = tuple[str, ...]
 GROUP_PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")

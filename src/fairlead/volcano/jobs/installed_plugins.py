@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import entry_points
 
 from fairlead.errors import ConfigError
@@ -11,6 +12,7 @@ from fairlead.volcano.jobs.job_plugins.job_plugin import JobPlugin
 ENTRY_POINTS = "fairlead.job_plugins"
 
 
+@cache
 def installed_job_plugins() -> Mapping[str, type[JobPlugin]]:
     """By name. Raises ConfigError for one that is no job plugin."""
     found: dict[str, type[JobPlugin]] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.core.model.kinds import VC_JOB
 from fairlead.volcano.jobs.job_pods import COMMAND_ISSUED, JobRequest
+from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import delete, namespaced_name
 from fairlead.core.model.flow import Change, Watch, Write
-from fairlead.core.model.kinds import VC_JOB
 from fairlead.core.model.times import seconds_of
 from fairlead.volcano.jobs.phases import FINISHED, phase_of
+from fairlead.volcano.kinds import VC_JOB
 
 Key = tuple[str, str]
 

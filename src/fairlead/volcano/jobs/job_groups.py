@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import owner_reference
-from fairlead.core.model.kinds import PRIORITY_CLASS, VC_JOB, VC_POD_GROUP
+from fairlead.core.model.kinds import PRIORITY_CLASS
 from fairlead.volcano.jobs.job_pods import PARTITION_ID, TASK_SPEC
 from fairlead.volcano.jobs.podgroups import quota_needs
+from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc, DocView

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from copy import deepcopy
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cluster.controllers.writes import owner_reference
-from fairlead.core.model.kinds import VC_JOB
 from fairlead.volcano.jobs.job_pods import (
     JOB_NAME,
     JOB_NAMESPACE,
@@ -21,7 +20,7 @@ from fairlead.volcano.jobs.job_pods import (
     TEMPLATE_UID,
     JobPod,
 )
-from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION
+from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -32,6 +31,8 @@ _FROM_JOB = (PREEMPTABLE, COOLDOWN, "volcano.sh/revocable-zone")
 _BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 _NUMA = "volcano.sh/numa-topology-policy"
 _DEFAULT_TASK = "default"
+_DIGITS = 20
+"""Longer numbers are no index: reading them would take a time that grows with their length."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -45,12 +46,38 @@ def random_word(*seed: str) -> str:
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:12])
 
 
-def wanted_names(job: Doc) -> Iterator[tuple[Doc, int, str]]:
-    """Task, index and name of every pod that the spec asks for."""
-    name = job["metadata"]["name"]
-    for task in job["spec"].get("tasks") or ():
-        for index in range(int(task.get("replicas") or 0)):
-            yield task, index, pod_name(name, task.get("name") or "", index)
+class WantedPods:
+    """The pods that a Job's spec asks for, by name. Nothing is built for those that nobody asks about, because a task
+    may have two thousand million replicas."""
+
+    def __init__(self, job: Doc) -> None:
+        self._job: str = job["metadata"]["name"]
+        self._tasks: dict[str, tuple[Doc, int]] = {}
+        for task in job["spec"].get("tasks") or ():
+            self._tasks[task.get("name") or ""] = (task, max(0, int(task.get("replicas") or 0)))
+
+    def __contains__(self, name: str) -> bool:
+        head, _, index = name.rpartition("-")
+        _, replicas = self._tasks.get(head.removeprefix(f"{self._job}-"), ({}, 0))
+        if not (head.startswith(f"{self._job}-") and index.isascii() and index.isdecimal() and len(index) < _DIGITS):
+            return False
+        return int(index) < replicas and str(int(index)) == index
+
+    @property
+    def total(self) -> int:
+        return sum(replicas for _, replicas in self._tasks.values())
+
+    def missing(self, there: Container[str], without: Container[str] = ()) -> Iterator[tuple[Doc, int]]:
+        """Task and index of each pod that is not `there`, task by task, but for tasks `without`."""
+        for task_name, (task, _) in self._tasks.items():
+            if task_name not in without:
+                yield from ((task, index) for index, _ in self.missing_of(task_name, there))
+
+    def missing_of(self, task_name: str, there: Container[str]) -> Iterator[tuple[int, str]]:
+        """Index and name of each pod of one task that is not `there`."""
+        for index in range(self._tasks[task_name][1]):
+            if (name := pod_name(self._job, task_name, index)) not in there:
+                yield index, name
 
 
 def build_pod(job: Doc, task: Doc, index: int, *, group: str, state: JobState) -> Doc:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import controller_of, delete, patch
-from fairlead.core.model.kinds import POD, VC_JOB
+from fairlead.core.model.kinds import POD
 from fairlead.core.model.records import record
+from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Change, Doc, Write

@@ -10,11 +10,13 @@ Invariant: a kill that is noted is carried out to its end before anything else i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import namespaced_name
-from fairlead.volcano.jobs.job_pod_builder import wanted_names
+from fairlead.volcano.jobs.job_pod_builder import WantedPods
 from fairlead.volcano.jobs.job_pods import POD_EVICTED, TASK_COMPLETED, JobPod, JobPods, JobRequest, request_for
 from fairlead.volcano.jobs.phases import (
     KEEP_FINISHED,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from fairlead.volcano.records.quirks import Quirks
 
 COMMAND_NOTE, KILL_NOTE = "fairlead-command", "fairlead-kill"
+_MOST_LOST = 10_000
+"""Lost pods of one task that are told of: the status may count any number."""
 _ALL, _UNFINISHED = "all", "unfinished"
 
 
@@ -121,17 +125,12 @@ def first_requests(job: Doc, known: JobPods, quirks: Quirks) -> Iterator[JobRequ
 def _lost_pods(job: Doc, pods: Mapping[str, JobPod]) -> Iterator[JobRequest]:
     """Pods that the status counts and that are gone, though nobody here deleted them: a kill takes them out of the
     status before it deletes them."""
-    state = JobState.of(job)
-    missing: dict[str, list[str]] = {}
-    there: dict[str, int] = {}
-    for task, _, name in wanted_names(job):
-        if name in pods:
-            there[task.get("name") or ""] = there.get(task.get("name") or "", 0) + 1
-        else:
-            missing.setdefault(task.get("name") or "", []).append(name)
-    for task_name, names in missing.items():
-        counted = sum(state.counts.by_task.get(task_name, {}).values())
-        for name in names[: max(0, counted - there.get(task_name, 0))]:
+    state, wanted = JobState.of(job), WantedPods(job)
+    there = Counter(pod.task for name, pod in pods.items() if name in wanted)
+    for task in job["spec"].get("tasks") or ():
+        task_name = task.get("name") or ""
+        lost = sum(state.counts.by_task.get(task_name, {}).values()) - there[task_name]
+        for _, name in islice(wanted.missing_of(task_name, pods), min(max(0, lost), _MOST_LOST)):
             yield JobRequest(
                 event=POD_EVICTED, task=task_name, pod=name, job_uid=job["metadata"]["uid"], version=state.version
             )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cluster.controllers.writes import merge_patch, patch_status
 from fairlead.core.model.durations import format_duration
-from fairlead.core.model.kinds import VC_JOB
 from fairlead.core.model.times import seconds_of, timestamp
 from fairlead.volcano.jobs.phases import PENDING
+from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc, Write

@@ -61,7 +61,7 @@ class JobSurroundings:
 
     def refusal(self, job: Doc) -> str:
         """Why a plugin cannot serve the Job."""
-        return next(filter(None, (plugin.refuses(job) for plugin in self.plugins(job))), "")
+        return next(filter(None, (plugin.outgrows(job) or plugin.refuses(job) for plugin in self.plugins(job))), "")
 
     def writes(self, job: Doc, state: JobState, controlled: dict[str, str]) -> list[Write]:
         """What a sync has to create or to bring up to date for plugins; notes in `controlled` what is there."""
@@ -73,6 +73,8 @@ class JobSurroundings:
         known = self._of(job)
         for plugin in self.plugins(job):
             mark = f"plugin-{plugin.name}"
+            if plugin.outgrows(job):
+                continue
             if is_new and mark not in controlled:
                 missing = list(self._creations(job, plugin, known))
                 writes += missing

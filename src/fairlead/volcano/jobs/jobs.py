@@ -13,21 +13,14 @@ controller that is restarted in the middle finishes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from fairlead.cluster.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.cluster.controllers.writes import controller_of, create, delete, namespaced_name, patch
 from fairlead.core.model.durations import format_duration
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
-from fairlead.core.model.kinds import (
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    PRIORITY_CLASS,
-    VC_COMMAND,
-    VC_JOB,
-    VC_POD_GROUP,
-    VC_QUEUE,
-)
+from fairlead.core.model.kinds import PERSISTENT_VOLUME_CLAIM, POD, PRIORITY_CLASS
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.volcano.controller_settings import VolcanoSettings
 from fairlead.volcano.jobs.job_commands import is_for_job, request_of
@@ -35,7 +28,7 @@ from fairlead.volcano.jobs.job_groups import JobGroups, find_group, pending_text
 from fairlead.volcano.jobs.job_holding import HeldStatuses
 from fairlead.volcano.jobs.job_plugins.catalogue import BUILT_IN
 from fairlead.volcano.jobs.job_plugins.job_plugin import JobPlugin, PluginMeans
-from fairlead.volcano.jobs.job_pod_builder import build_pod, waiting_tasks, wanted_names
+from fairlead.volcano.jobs.job_pod_builder import WantedPods, build_pod, waiting_tasks
 from fairlead.volcano.jobs.job_pods import (
     UNKNOWN_EVENT,
     JobPods,
@@ -69,6 +62,7 @@ from fairlead.volcano.jobs.phases import (
     phase_of,
     stays,
 )
+from fairlead.volcano.kinds import VC_COMMAND, VC_JOB, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.queues.controller import DEFAULT, first_queue_writes
 
 if TYPE_CHECKING:
@@ -78,6 +72,8 @@ Key = tuple[str, str]
 
 COMPONENT = "vc-controller-manager"
 _COMMAND_KEY = "command/"
+_BURST = 500
+"""Pods that one sync creates at most; the second pass that follows creates the next, and others have their turn."""
 
 
 class VolcanoJobs(Reconciler[Key]):
@@ -119,9 +115,10 @@ class VolcanoJobs(Reconciler[Key]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
-        means = PluginMeans(context.make_keys, context.quirks)
-        plugins = {**context.job_plugins, **BUILT_IN}
-        most = context.volcano.most_tries
+        settings = context.of(VolcanoSettings)
+        means = PluginMeans(settings.make_keys, settings.quirks)
+        plugins = {**settings.job_plugins, **BUILT_IN}
+        most = settings.most_tries
         return cls(context.view, announce=context.announce, means=means, plugins=plugins, most_tries=most)
 
     # What changed
@@ -400,19 +397,16 @@ class VolcanoJobs(Reconciler[Key]):
         self._requests.add(key, JobRequest(), first=True)
 
     def _pod_writes(self, key: Key, job: Doc, state: JobState, group: str) -> list[Write]:
-        """Creations of missing pods and deletions of those that are too many or out of sync."""
+        """Creations of missing pods, at most a burst, and deletions of those that are too many or out of sync."""
         known = self._pods.of(key)
-        wanted = {name: (task, index) for task, index, name in wanted_names(job)}
+        wanted = WantedPods(job)
         if key not in self._second_pass:
             self._foreign.pop(key, None)
         self._second_pass.discard(key)
-        taken = self._foreign.get(key, ())
-        blocked = waiting_tasks(job, known.values())
+        there = known.keys() | self._foreign.get(key, set())
         writes: list[Write] = []
         plugins = list(self._beside.plugins(job))
-        for name, (task, index) in wanted.items():
-            if name in known or name in taken or task.get("name") in blocked:
-                continue
+        for task, index in islice(wanted.missing(there, waiting_tasks(job, known.values())), _BURST):
             made = build_pod(job, task, index, group=group, state=state)
             for plugin in plugins:
                 plugin.on_pod_create(made, job)
@@ -422,7 +416,7 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _count(self, key: Key, job: Doc) -> PodCounts:
         counts, known = PodCounts(), self._pods.of(key)
-        wanted = {name for _, _, name in wanted_names(job)}
+        wanted = WantedPods(job)
         for pod in known.values():
             if pod.deleting or pod.name not in wanted:
                 counts.terminating += 1

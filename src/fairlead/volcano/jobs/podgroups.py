@@ -15,13 +15,15 @@ from typing import Any
 from fairlead.cluster.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.cluster.controllers.writes import controller_of, create, delete, namespaced_name, owner_reference, patch
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import BUILT_IN, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, VC_POD_GROUP, Kind
+from fairlead.core.model.kinds import NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Kind, served_kinds
 from fairlead.core.model.quota import spelled, usage_of
 from fairlead.core.model.shape import DEFAULT_SCHEDULER
+from fairlead.volcano.controller_settings import VolcanoSettings
+from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_POD_GROUP
+from fairlead.volcano.records.groups import MODE_ANNOTATION, TIER_ANNOTATION
 
 Key = tuple[str, str]
 
-GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 MINIMUM_ANNOTATION = "scheduling.volcano.sh/group-min-member"
 _PREEMPTABLE, _COOLDOWN = "volcano.sh/preemptable", "volcano.sh/cooldown-time"
@@ -29,7 +31,6 @@ _FROM_POD = (
     _PREEMPTABLE, _COOLDOWN, "volcano.sh/revocable-zone", "volcano.sh/jdb-min-available",
     "volcano.sh/jdb-max-unavailable",
 )  # fmt: skip
-_MODE, _TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
@@ -50,8 +51,8 @@ class PodGroups(Reconciler[Key]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> PodGroups:
-        inherits = context.volcano.inherits_annotations
-        return cls(context.view, scheduler_names=context.volcano_schedulers, inherits=inherits)
+        settings = context.of(VolcanoSettings)
+        return cls(context.view, scheduler_names=settings.schedulers, inherits=settings.inherits_annotations)
 
     @property
     def sees_plain_pods(self) -> bool:
@@ -151,7 +152,7 @@ class PodGroups(Reconciler[Key]):
         return "" if found is None else _annotations(found).get(QUEUE_ANNOTATION, "")
 
 
-_KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.kind): kind for kind in BUILT_IN}
+_KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.kind): kind for kind in served_kinds()}
 
 
 def _group_key(pod: Doc) -> Key:
@@ -200,7 +201,7 @@ def _inherited(pod: Doc, owner: Doc | None) -> dict[str, str]:
 
 def _topology(pod: Doc) -> dict[str, Any] | None:
     """How close members must be: hard unless it says soft, in any case; a tier that is no number says nothing."""
-    mode, tier = _annotations(pod).get(_MODE), _annotations(pod).get(_TIER)
+    mode, tier = _annotations(pod).get(MODE_ANNOTATION), _annotations(pod).get(TIER_ANNOTATION)
     if mode is None and tier is None:
         return None
     told: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}

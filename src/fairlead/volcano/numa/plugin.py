@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
 from fairlead.core.model.quality import GUARANTEED
 from fairlead.core.model.reasons import Reason, Reject
+from fairlead.volcano.kinds import VC_NUMATOPOLOGY
 from fairlead.volcano.numa.hints import planned, reserved
 from fairlead.volcano.numa.views import NumaViews, View
 from fairlead.volcano.records.tasks import TaskStatus
@@ -52,7 +52,7 @@ class NumaAware(TierPlugin):
     def open(self, round: Round) -> None:
         self._round = round
         table = round.cluster.table
-        reports = round.cluster.object_index.of(kinds.VC_NUMATOPOLOGY)
+        reports = round.cluster.object_index.of(VC_NUMATOPOLOGY)
         self._known.keep_only(reports)
         self._views: dict[int, View] = {}
         for name, report in reports.items():

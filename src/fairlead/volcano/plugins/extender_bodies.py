@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model import kinds
 from fairlead.core.model.times import timestamp
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -109,7 +110,7 @@ class Bodies:
             "Preemptable": job.preemptable,
             "RevocableZone": job.revocable_zone,
             "Budget": {"MinAvailable": annotations.get(_LEAST, ""), "MaxUnavailable": annotations.get(_MOST, "")},
-            "PodGroup": self._documents(kinds.VC_POD_GROUP, group.namespace, group.name) or _group(job),
+            "PodGroup": self._documents(VC_POD_GROUP, group.namespace, group.name) or _group(job),
         }
 
     def of_queue(self, queue: QueueState) -> Body:
@@ -119,7 +120,7 @@ class Bodies:
             "UID": queue.name,
             "Name": queue.name,
             "Weight": record.weight,
-            "Queue": self._documents(kinds.VC_QUEUE, "", queue.name) or plain,
+            "Queue": self._documents(VC_QUEUE, "", queue.name) or plain,
         }
 
     def of_round(self) -> Body:

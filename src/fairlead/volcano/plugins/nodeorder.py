@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.volcano.rounds.round import Round, Task
 
 
-_SCORING = ("prepare_scores", "score", "normalise")
+_SCORING = ("pre_score", "score", "normalize_score")
 _BALANCED = (("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1))
 
 
@@ -57,9 +57,16 @@ class NodeOrder(TierPlugin):
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         round = self._round
-        cycle = Cycle(pod=task.pod, cluster=round.cluster, profile=self._profile, now=round.now, rng=round.rng)
+        cycle = Cycle(
+            pod=task.pod,
+            cluster=round.cluster,
+            profile=self._profile,
+            now=round.now,
+            rng=round.rng,
+            effects=round.effects,
+        )
         self._evaluator.cache.results_for(cycle).catch_up(cycle)
-        self._evaluator.prepare_scores(cycle, nodes)
+        self._evaluator.pre_score(cycle, nodes)
         totals, _ = self._evaluator.score(cycle, nodes)
         return totals.astype(np.float64)
 

@@ -85,8 +85,8 @@ class Predicates(TierPlugin):
         for plugin in self._others:
             if not plugin.concerns(task.pod):
                 cycle.no_filter.add(plugin.name)
-            elif takes_part(plugin, "prepare"):
-                said = plugin.prepare(cycle)
+            elif takes_part(plugin, "pre_filter"):
+                said = plugin.pre_filter(cycle)
                 if isinstance(said, Status) and said.code is Code.SKIP:
                     cycle.no_filter.add(plugin.name)
                 elif isinstance(said, Status) and not said.ok:
@@ -95,7 +95,14 @@ class Predicates(TierPlugin):
 
     def _new_cycle(self, task: Task) -> Cycle:
         round = self._round
-        return Cycle(pod=task.pod, cluster=round.cluster, profile=self._profile, now=round.now, rng=round.rng)
+        return Cycle(
+            pod=task.pod,
+            cluster=round.cluster,
+            profile=self._profile,
+            now=round.now,
+            rng=round.rng,
+            effects=round.effects,
+        )
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         yield Reject(_TOO_MANY, nodes.allocatable("pods") <= nodes.take(nodes.table.pod_count))
@@ -115,7 +122,7 @@ class Predicates(TierPlugin):
         for plugin in asked:
             for reject in _narrowed(plugin.filter(cycle, nodes), left):
                 yield reject
-                left &= ~(reject.rows & (reject.final if reject.final is not None else reject.reason.final))
+                left &= ~(reject.rows & reject.is_final())
 
     def _stable_verdicts(self, task: Task) -> list[tuple[Reason, NDArray[np.bool_]]]:
         """The answers of filters that depend on the nodes alone, computed once a round for equal pods."""
@@ -153,7 +160,7 @@ class Predicates(TierPlugin):
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         cycle = self._round.cycles.get(task.uid)
-        if self._volumes is None or cycle is None or self._volumes.prepare_scores(cycle, nodes) is not None:
+        if self._volumes is None or cycle is None or self._volumes.pre_score(cycle, nodes) is not None:
             return np.zeros(len(nodes), dtype=np.float64)
         return self._volumes.score(cycle, nodes).astype(np.float64) * self._volume_weight
 
@@ -210,4 +217,5 @@ def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Re
             raise FairleadError(f'running "{reject.reason.plugin}" filter plugin: {reject.reason.text}')
         refused = reject.rows & left
         if refused.any():
-            yield Reject(reject.reason, refused, reject.final)
+            final = reject.is_final()
+            yield Reject(reject.reason, refused, None if isinstance(final, bool) else final)

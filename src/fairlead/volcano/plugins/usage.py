@@ -1,7 +1,7 @@
 """usage: nodes that are really busy are avoided, whatever their pods request.
 
-How busy nodes are comes from outside, as averages over ten minutes in percent (core/model/usage.py). Without usage, or where
-it is older than five minutes, the plugin has no opinion.
+How busy nodes are comes from outside, as averages over ten minutes in percent (core/model/usage.py). Without usage, or
+where it is older than five minutes, the plugin has no opinion.
 """
 
 from __future__ import annotations

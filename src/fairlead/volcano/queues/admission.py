@@ -4,8 +4,8 @@
     check    guarantee <= deserved <= capability; a queue fits below its parent and beside its siblings
     delete   root and default stay, and so does a queue that has children
 
-Jobs are in volcano_jobs.py; PodGroups, JobFlows, CronJobs and HyperNodes in volcano_flows.py. The webhooks that write
-pods anew are not here.
+Jobs are in jobs/admission.py; PodGroups, JobFlows, CronJobs and HyperNodes in flows/admission.py. The webhooks that
+write pods anew are not here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fairlead.cluster.admission.resources import check_amount
 from fairlead.cluster.admission.webhook_denial import Denied, all_of
 from fairlead.cluster.store.quantities import amount, canonical
 from fairlead.core.model import kinds as k
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.queues.tree_rules import admit_children, admit_place, children_of
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _check_hierarchy(problems: ValidationProblems, view: DocView, queue: Doc) ->
         if complaint:
             problems.invalid(where, weights, complaint)
             return
-    for other in view.list(k.VC_QUEUE):
+    for other in view.list(VC_QUEUE):
         theirs = (other["metadata"].get("annotations") or {}).get(HIERARCHY, "")
         if other["metadata"]["name"] != queue["metadata"]["name"] and theirs.startswith(f"{path}/"):
             name = other["metadata"]["name"]

@@ -1,7 +1,7 @@
 """capacity: each queue has what it deserves, may borrow beyond that, and gives back when other queues request theirs.
 
-Queues are flat, or with `hierarchy` a tree (volcano/queues/tree.py) in which every ancestor's limit counts too. Limits on
-device classes (`deviceclass/...`) are counted from resource claims (device_quotas.py).
+Queues are flat, or with `hierarchy` a tree (volcano/queues/tree.py) in which every ancestor's limit counts too. Limits
+on device classes (`deviceclass/...`) are counted from resource claims (device_quotas.py).
 """
 
 from __future__ import annotations

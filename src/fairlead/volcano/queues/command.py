@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.cluster_access import cluster_options
-from fairlead.cli.explain.commands import OPS_PORT, UnknownToScheduler, _connections, ask
-from fairlead.core.model import kinds
+from fairlead.console.cluster_access import cluster_options
+from fairlead.console.explanations import OPS_PORT, UnknownToScheduler, ask, connections, server_options
 from fairlead.errors import ApiError, FairleadError, NotFound
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
     from fairlead.client.credentials import Connection
@@ -93,15 +93,13 @@ def get_command(name: str, output: str, kubeconfig: Path | None, context: str | 
 @queue_group.command("explain")
 @click.argument("name")
 @_where
-@click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]")
-@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The token for --server.")  # fmt: skip
+@server_options
 def explain_command(
     name: str, output: str, kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
 ) -> None:
     """Show the sum of queue NAME line by line: what it may have, has, keeps for others, and what is left."""
-    connections, _ = _connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(_explanation(connections, name))
+    asked, _ = connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(_explanation(asked, name))
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -112,14 +110,14 @@ def explain_command(
     show_queue(Console(highlight=False), document)
 
 
-async def _explanation(connections: Sequence[Connection], name: str) -> dict[str, Any]:
+async def _explanation(asked: Sequence[Connection], name: str) -> dict[str, Any]:
     """From a scheduler, else from the Queue itself if a cluster was named: a scheduler alone has no objects."""
     try:
-        return await ask(connections, "", name, plural="queues")
+        return await ask(asked, "", name, plural="queues")
     except FairleadError:
-        if len(connections) == 1:
+        if len(asked) == 1:
             raise
-        queues = await _queues(connections[0])
+        queues = await _queues(asked[0])
         if not queues:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found: {_NO_QUEUES}') from None
         found = [queue for queue in queues if queue["metadata"]["name"] == name]
@@ -159,8 +157,8 @@ async def _queues(cluster: Connection) -> list[Doc]:
 
     api = KubeApi(cluster, attempts=1)
     try:
-        listed = json.loads(await api.raw(kinds.VC_QUEUE.path()))
-        groups = json.loads(await api.raw(kinds.VC_POD_GROUP.path()))
+        listed = json.loads(await api.raw(VC_QUEUE.path()))
+        groups = json.loads(await api.raw(VC_POD_GROUP.path()))
     except NotFound as error:
         raise FairleadError("this cluster has no queues: the kind queues.scheduling.volcano.sh is not known") from error
     except (ApiError, json.JSONDecodeError) as error:

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import create, delete, namespaced_name, patch, patch_status
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Watch, Write
-from fairlead.core.model.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
 from fairlead.errors import FairleadError
+from fairlead.volcano.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
 
 ROOT = "root"
 DEFAULT = "default"

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.store.quantities import amount
-from fairlead.core.model import kinds as k
 from fairlead.core.model.documents import read_units
 from fairlead.core.model.quantity import format_quantity
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.records.amounts import UNLIMITED, Amounts
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _DEEPEST = 5
 
 
 def children_of(view: DocView, name: str) -> list[Doc]:
-    return [queue for queue in view.list(k.VC_QUEUE) if queue.get("spec", {}).get("parent") == name]
+    return [queue for queue in view.list(VC_QUEUE) if queue.get("spec", {}).get("parent") == name]
 
 
 def admit_place(view: DocView, queue: Doc) -> str:
@@ -37,7 +37,7 @@ def admit_place(view: DocView, queue: Doc) -> str:
     complaint = _depth_complaint(view, queue)
     if complaint:
         return complaint
-    above = view.get(k.VC_QUEUE, "", parent)
+    above = view.get(VC_QUEUE, "", parent)
     if above is None:
         return f"failed to get parent queue of queue {name}: {_missing(parent)}"
     pods = int(amount(str((above.get("status", {}).get("allocated") or {}).get("pods") or 0)))
@@ -52,7 +52,7 @@ def _depth_complaint(view: DocView, queue: Doc) -> str:
         depth += 1
         if depth > _DEEPEST:
             return f"queue {name} exceeds the maximum allowed depth of {_DEEPEST}"
-        above = view.get(k.VC_QUEUE, "", parent)
+        above = view.get(VC_QUEUE, "", parent)
         if above is None:
             return f"failed to get parent queue {parent} of queue {name}: {_missing(parent)}"
         parent = _parent(above)
@@ -63,7 +63,7 @@ def admit_children(view: DocView, queue: Doc) -> str:
     """Whether a queue fits into its parent, and its children into it."""
     name, parent = queue["metadata"]["name"], _parent(queue)
     if parent not in ("", _ROOT):
-        above = view.get(k.VC_QUEUE, "", parent)
+        above = view.get(VC_QUEUE, "", parent)
         if above is None:
             return f"parent queue {parent} not found: {_missing(parent)}"
         complaint = _above_ancestors(view, queue)
@@ -97,7 +97,7 @@ def _limits_above(view: DocView, queue: Doc, resource: str) -> Iterator[float]:
     parent, seen = _parent(queue), {queue["metadata"]["name"]}
     while parent not in ("", _ROOT) and parent not in seen:
         seen.add(parent)
-        above = view.get(k.VC_QUEUE, "", parent)
+        above = view.get(VC_QUEUE, "", parent)
         if above is None:
             return
         yield _capability(above).get(resource)

@@ -13,8 +13,10 @@ Invariant: `FIXED` has every field False and `ORIGINAL` every field True.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
+
+from fairlead.core.model.quirk import quirk
 
 CONFIGURATION = "Configuration"
 QUEUES = "Queues"
@@ -22,13 +24,6 @@ EVICTIONS = "Evictions"
 PLUGINS = "Plugins"
 WRITING = "Writing"
 JOBS = "Jobs"
-
-
-def quirk(section: str, original: str, default: str) -> bool:
-    """A field of Quirks. `original` says what Volcano does, `default` what Fairlead does unless it is set."""
-    said = {"section": section, "original": original, "default": default}
-    made: bool = field(default=False, metadata=said)
-    return made
 
 
 @dataclass(frozen=True, slots=True)

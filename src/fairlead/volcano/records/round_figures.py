@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import NamedTuple
+from enum import StrEnum
 
 
-class Span(Enum):
+class Span(StrEnum):
     """What takes time: a round, its opening, a plugin when rounds open and close, an action, a stage of placing a task;
     and what is counted from a task's or job's creation: how far it has come."""
 
@@ -28,14 +27,6 @@ class Span(Enum):
 OPENED, CLOSED = "OnSessionOpen", "OnSessionClose"
 PREDICATE, SCORING, PRE_BIND, BIND = "Predicate", "Scoring", "PreBind", "Bind"
 WATCHED, ASSUMED, PRE_BOUND, BOUND = "Watched", "Assumed", "PreBound", "Bound"
-
-
-class Lapse(NamedTuple):
-    """One span that was measured. `labels` say of what: plugin and moment, action, stage."""
-
-    span: Span
-    labels: tuple[str, ...]
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ of one contain those of its children. A HyperNode with two parents, or a circle,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.cel.patterns import BadPattern, Pattern, pattern
 from fairlead.core.model.documents import compiler, read_units
+from fairlead.core.model.number_sets import parse_number_set
 from fairlead.core.model.selectors import NOTHING, LabelSelector, SelectorError, selector_from_document
 
 ROOT = "<cluster-top-hypernode>"
@@ -28,7 +29,7 @@ class HyperNodeMember:
 
     is_node: bool
     name: str = ""
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
     selector: LabelSelector | None = None
 
 
@@ -63,10 +64,10 @@ def _member(document: Mapping[str, Any]) -> HyperNodeMember:
     )
 
 
-def _pattern(text: str) -> re.Pattern[str] | None:
+def _pattern(text: str) -> Pattern | None:
     try:
-        return re.compile(text)
-    except re.error:
+        return pattern(text)
+    except BadPattern:
         return None
 
 
@@ -191,7 +192,7 @@ def _nodes_of(member: HyperNodeMember, nodes: Mapping[str, Mapping[str, str]]) -
     if member.name in nodes:
         yield member.name
     if member.pattern is not None:
-        yield from (name for name in nodes if member.pattern.search(name))
+        yield from (name for name in nodes if member.pattern.matches(name))
     if member.selector is not None:
         yield from (name for name, labels in nodes.items() if member.selector.matches(labels))
 
@@ -228,7 +229,7 @@ def compile_numa_topology(document: Mapping[str, Any]) -> NumaTopology:
         topology_policy=policies.get("TopologyManagerPolicy") or "",
         cpus={int(cpu): _cpu(place) for cpu, place in (spec.get("cpuDetail") or {}).items()},
         allocatable={
-            resource: parse_cpu_set(held.get("allocatable") or "")
+            resource: parse_number_set(held.get("allocatable") or "")
             for resource, held in (spec.get("numares") or {}).items()
         },
         reserved=read_units(reserved, "spec.resReserved"),
@@ -237,15 +238,6 @@ def compile_numa_topology(document: Mapping[str, Any]) -> NumaTopology:
 
 def _cpu(place: Mapping[str, Any]) -> Cpu:
     return Cpu(place.get("numa") or 0, place.get("socket") or 0, place.get("core") or 0)
-
-
-def parse_cpu_set(text: str) -> frozenset[int]:
-    """`0-3,8` as numbers; raises ValueError if that is not what it is."""
-    cpus: set[int] = set()
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return frozenset(cpus)
 
 
 @dataclass(frozen=True, slots=True)

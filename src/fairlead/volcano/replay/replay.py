@@ -20,6 +20,7 @@ from fairlead.core.state.cluster import Cluster
 from fairlead.core.state.nodes import Nodes
 from fairlead.errors import ConfigError, ScenarioError
 from fairlead.kube.replay.replay import DecisionDifference
+from fairlead.volcano.kinds import VC_HYPER_NODE, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.replay.room import Ahead, as_shown, as_taken, as_tried
 from fairlead.volcano.replay.trail import Lost, Trail
 from fairlead.volcano.rounds.action_table import run_actions
@@ -31,12 +32,12 @@ from fairlead.volcano.rounds.transaction import lack_of_room
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
     from fairlead.core.state.images import Image
     from fairlead.kube.replay.recording import Scenario
     from fairlead.volcano.rounds.round import Job, QueueState, Round, SubJob, Task
+    from fairlead.volcano.rounds.settings import Rounds
 
 _PRIORITY_CLASSES = {"low": 10, "mid": 100, "high": 1000}
 _NOW = 4_102_444_800.0
@@ -234,7 +235,7 @@ class ImagesSeen:
 
     def show(self, cluster: Cluster) -> None:
         for (name, node), count in self._seen.items():
-            cluster.table.images.by_name[name].nodes_seen[cluster.table.row_of[node]] = count
+            cluster.table.images.by_name[name].recall(cluster.table.row_of[node], count)
 
     def learn(self, parted: Parted, round: Round) -> bool:
         """Whether counts explain the scores, and counts that are not known yet."""
@@ -267,12 +268,12 @@ class ImagesSeen:
         before = round.tiers.node_scores(task, nodes)[0]
         try:
             for count in range(1, len(image.nodes_seen) + 1):
-                image.nodes_seen[row] = count
+                image.recall(row, count)
                 round.cluster.table.static.touch(row)
                 if abs(round.tiers.node_scores(task, nodes)[0] - before - gap) <= _TOLERANCE:
                     return count
         finally:
-            image.nodes_seen[row] = believed
+            image.recall(row, believed)
         return None
 
 
@@ -399,9 +400,9 @@ class VolcanoReplay:
 
 _RECORDED: tuple[tuple[str, Kind], ...] = (
     ("nodes", kinds.NODE),
-    ("queues", kinds.VC_QUEUE),
-    ("podgroups", kinds.VC_POD_GROUP),
-    ("hypernodes", kinds.VC_HYPER_NODE),
+    ("queues", VC_QUEUE),
+    ("podgroups", VC_POD_GROUP),
+    ("hypernodes", VC_HYPER_NODE),
     ("pods", kinds.POD),
 )
 

@@ -18,17 +18,17 @@ from fairlead.volcano.replay.story_world import STORY_KINDS, StoryWorld
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
+    from fairlead.kube.replay.recorded_cluster import RecordedCluster
     from fairlead.kube.replay.recording import Scenario
-    from fairlead.volcano.replay.story_world import MakeScheduler
 
 _MINUTE = 60.0
 _PAST_THE_MINUTE = 4.0
 
 
 class StoryReplay:
-    def __init__(self, scenario: Scenario, make_scheduler: MakeScheduler) -> None:
+    def __init__(self, scenario: Scenario, cluster: RecordedCluster) -> None:
         self._scenario = scenario
-        self._world = StoryWorld(scenario.doc["namespace"], make_scheduler)
+        self._world = StoryWorld(scenario.doc["namespace"], cluster)
         self._view = StoryView(self._world)
         self._agreement = Agreement()
         self._view.state()

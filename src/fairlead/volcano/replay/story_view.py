@@ -16,7 +16,15 @@ import orjson
 
 from fairlead.core.model import kinds as k
 from fairlead.volcano.jobs.job_pods import OUT_OF_SYNC
-from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION
+from fairlead.volcano.kinds import (
+    GROUP_ANNOTATION,
+    VC_CRON_JOB,
+    VC_JOB,
+    VC_JOB_FLOW,
+    VC_JOB_TEMPLATE,
+    VC_POD_GROUP,
+    VC_QUEUE,
+)
 from fairlead.volcano.replay.story_world import STORY_KINDS, StoryWorld
 
 if TYPE_CHECKING:
@@ -104,15 +112,15 @@ class StoryView:
     def state(self) -> Doc:
         self.learn()
         raw = {
-            "jobs": self._of(k.VC_JOB, self._job),
+            "jobs": self._of(VC_JOB, self._job),
             "pods": self._of(k.POD, self._pod),
             "made": self._of(k.POD, self._made),
-            "podgroups": self._of(k.VC_POD_GROUP, self._group),
+            "podgroups": self._of(VC_POD_GROUP, self._group),
             "secrets": self._of(k.SECRET, self._secret),
             "queues": self._queues(),
-            "jobflows": self._of(k.VC_JOB_FLOW, lambda doc: {"status": doc.get("status") or {}}),
-            "jobtemplates": self._of(k.VC_JOB_TEMPLATE, lambda doc: {"status": doc.get("status") or {}}),
-            "cronjobs": self._of(k.VC_CRON_JOB, lambda doc: {"status": _without_uids(doc.get("status") or {})}),
+            "jobflows": self._of(VC_JOB_FLOW, lambda doc: {"status": doc.get("status") or {}}),
+            "jobtemplates": self._of(VC_JOB_TEMPLATE, lambda doc: {"status": doc.get("status") or {}}),
+            "cronjobs": self._of(VC_CRON_JOB, lambda doc: {"status": _without_uids(doc.get("status") or {})}),
             "events": self._events(),
         }
         for section, (kind, fields) in _SHOWN.items():
@@ -126,7 +134,7 @@ class StoryView:
 
     def _queues(self) -> dict[str, Any]:
         shown = {}
-        for doc in self._world.store.list(k.VC_QUEUE):
+        for doc in self._world.store.list(VC_QUEUE):
             if doc["metadata"]["name"].startswith(f"{self._world.namespace}-"):
                 shown[doc["metadata"]["name"]] = {
                     "spec": doc.get("spec") or {},

@@ -1,41 +1,53 @@
 """The world in which recorded stories of Volcano Jobs are lived through again: a Store and controllers on virtual time.
 
 The controllers are those of a cluster with Volcano, with the original's quirks, and a scheduler on four nodes that
-never fill. The kubelet is the story itself: bound pods change only when a step says so, and a pod that is deleted
-vanishes a quarter of a second later, unless the story holds it.
+never fill; what they are made of is handed in. The kubelet is the story itself: bound pods change only when a step says
+so, and a pod that is deleted vanishes a quarter of a second later, unless the story holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fairlead.assembly.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import delete, namespaced_name
-from fairlead.cluster.store.store import Store
+from fairlead.cluster.housekeeping import ALL_CONTROLLERS
 from fairlead.core.model import kinds as k
 from fairlead.core.model.flow import Change, Doc, DocView, PatchType, Reply, Verb, Watch, Write
 from fairlead.core.model.times import timestamp
-from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
+from fairlead.runtime.virtual import VirtualClock
+from fairlead.volcano.controller_settings import VolcanoSettings
+from fairlead.volcano.kinds import (
+    VC_COMMAND,
+    VC_CRON_JOB,
+    VC_HYPER_NODE,
+    VC_JOB,
+    VC_JOB_FLOW,
+    VC_JOB_TEMPLATE,
+    VC_POD_GROUP,
+    VC_QUEUE,
+)
 from fairlead.volcano.records.keys import KeyPair
 from fairlead.volcano.records.quirks import ORIGINAL, Quirks
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Controller
     from fairlead.core.model.kinds import Kind
+    from fairlead.kube.replay.recorded_cluster import RecordedCluster
 
 MakeScheduler = Callable[[DocView], "Controller"]
 STORY_KINDS: Mapping[str, Kind] = {
-    "KubeJob": k.JOB, "Job": k.VC_JOB, "CronJob": k.VC_CRON_JOB, "Command": k.VC_COMMAND, "PodGroup": k.VC_POD_GROUP,
-    "Queue": k.VC_QUEUE, "JobFlow": k.VC_JOB_FLOW, "JobTemplate": k.VC_JOB_TEMPLATE, "HyperNode": k.VC_HYPER_NODE,
+    "KubeJob": k.JOB, "Job": VC_JOB, "CronJob": VC_CRON_JOB, "Command": VC_COMMAND, "PodGroup": VC_POD_GROUP,
+    "Queue": VC_QUEUE, "JobFlow": VC_JOB_FLOW, "JobTemplate": VC_JOB_TEMPLATE, "HyperNode": VC_HYPER_NODE,
     "Pod": k.POD, "Deployment": k.DEPLOYMENT, "ReplicaSet": k.REPLICA_SET, "StatefulSet": k.STATEFUL_SET,
     "PersistentVolumeClaim": k.PERSISTENT_VOLUME_CLAIM, "Service": k.SERVICE, "ConfigMap": k.CONFIG_MAP,
     "Secret": k.SECRET, "Namespace": k.NAMESPACE, "NetworkPolicy": k.NETWORK_POLICY,
 }  # fmt: skip
 """What stories call kinds; a bare Job is Volcano's."""
-_NOT_THERE = ("node-lifecycle-controller", "taint-eviction-controller", "volume-provisioner", "job-controller")
+_NOT_THERE = frozenset({"node-lifecycle-controller", "taint-eviction-controller", "volume-provisioner"})
+STORY_CONTROLLERS = tuple(name for name in ALL_CONTROLLERS if name not in _NOT_THERE)
+"""The controllers of a cluster in which stories were recorded."""
 _PRIORITIES = {"low": 10, "mid": 100, "high": 1000}
 _START = 1_767_225_610.0  # ten seconds past a minute
 _VANISHING = 0.25
@@ -105,17 +117,21 @@ def _keys() -> KeyPair:
     return KeyPair("-----BEGIN RSA PRIVATE KEY-----", "ssh-rsa")
 
 
+def story_settings(quirks: Quirks = ORIGINAL) -> VolcanoSettings:
+    """What Volcano's controllers and admission were told where stories were recorded."""
+    return VolcanoSettings(all_webhooks=True, quirks=quirks, make_keys=_keys)
+
+
 class StoryWorld:
-    def __init__(self, namespace: str, make_scheduler: MakeScheduler, *, quirks: Quirks = ORIGINAL) -> None:
+    def __init__(self, namespace: str, cluster: RecordedCluster, make_scheduler: MakeScheduler | None = None) -> None:
+        """`make_scheduler` makes one in the place of the cluster's own."""
         self.namespace = namespace
         clock = VirtualClock(_START)
-        self.store = Store(clock=clock, rng=Random(0), all_webhooks=True, quirks=quirks)
+        self.store = cluster.store(clock)
         self._kubelet = _StoryKubelet(self.store)
-        names = [name for name in ALL_CONTROLLERS if name not in _NOT_THERE] + ["job-controller"]
-        keepers = housekeepers(self.store, names=names, quirks=quirks, make_keys=_keys)
-        self._runtime = VirtualRuntime(
-            self.store, [*keepers, _Sessions(make_scheduler(self.store)), self._kubelet], clock=clock, seed=1
-        )
+        scheduler = cluster.scheduler(self.store) if make_scheduler is None else make_scheduler(self.store)
+        schedulers = [] if scheduler is None else [_Sessions(scheduler)]
+        self._runtime = cluster.over(self.store, schedulers=schedulers, kubelet=self._kubelet).virtual(clock)
         self._populate()
         self.rest()
 
@@ -125,7 +141,7 @@ class StoryWorld:
             self._create(k.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
         for name in ("root", "default"):
             spec = {"weight": 1, "reclaimable": name != "root"}
-            self._create(k.VC_QUEUE, {"metadata": {"name": name}, "spec": spec})
+            self._create(VC_QUEUE, {"metadata": {"name": name}, "spec": spec})
         room = {"cpu": "1000", "memory": "4000Gi", "pods": "1000", "nvidia.com/gpu": "1000"}
         for index in range(4):
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": timestamp(self.now)}
@@ -173,7 +189,7 @@ class StoryWorld:
         kind = STORY_KINDS[target["kind"]]
         found = self.store.get(kind, self.place_of(kind), target["name"]) or {"metadata": {"uid": "0"}}
         body = {
-            "apiVersion": k.VC_COMMAND.api_version,
+            "apiVersion": VC_COMMAND.api_version,
             "kind": "Command",
             "metadata": {"generateName": f"{target['name']}-", "namespace": self.namespace},
             "action": action,
@@ -182,7 +198,7 @@ class StoryWorld:
                 "uid": found["metadata"]["uid"], "controller": True,
             },
         }  # fmt: skip
-        self.store.perform(Write(Verb.CREATE, k.VC_COMMAND, self.namespace, "", body=body))
+        self.store.perform(Write(Verb.CREATE, VC_COMMAND, self.namespace, "", body=body))
 
     def hold(self) -> None:
         self._kubelet.holds = True
@@ -211,8 +227,8 @@ class StoryWorld:
         return [pod["metadata"]["name"] for pod in self.store.list(k.POD, self.namespace)]
 
     def delete_groups(self) -> None:
-        for group in list(self.store.list(k.VC_POD_GROUP, self.namespace)):
-            self.delete(k.VC_POD_GROUP, group["metadata"]["name"], "Background")
+        for group in list(self.store.list(VC_POD_GROUP, self.namespace)):
+            self.delete(VC_POD_GROUP, group["metadata"]["name"], "Background")
 
 
 def has_ended(pod: Doc) -> bool:

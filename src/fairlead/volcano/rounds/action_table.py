@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from fairlead.core.model.figures import Lapse
 from fairlead.errors import FairleadError
-from fairlead.volcano.records.round_figures import Lapse, Span
+from fairlead.volcano.records.round_figures import Span
 from fairlead.volcano.rounds.actions import (
     allocate,
     backfill,

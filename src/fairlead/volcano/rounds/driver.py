@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING
 
-from fairlead.core.engine.quarantine import Quarantine
 from fairlead.core.framework.cycle import Cycle
-from fairlead.core.model import kinds
-from fairlead.volcano.records.round_figures import Lapse, Span
+from fairlead.core.model.figures import Lapse
+from fairlead.volcano.kinds import VC_NODE_SHARD
+from fairlead.volcano.records.round_figures import Span
 from fairlead.volcano.records.tasks import TaskStatus, status_of
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import close_round
@@ -25,19 +25,16 @@ from fairlead.volcano.rounds.job import Job, Task
 from fairlead.volcano.rounds.narrowing import Narrowing
 from fairlead.volcano.rounds.opening import CarriedOver, open_round
 from fairlead.volcano.rounds.requests import TaskRequests
+from fairlead.volcano.rounds.settings import rounds_of
 from fairlead.volcano.rounds.shards import NodeShards
 from fairlead.volcano.rounds.tally import RoundTally, assumed
 from fairlead.volcano.rounds.writes import RoundWriter
 
 if TYPE_CHECKING:
-    from collections import deque
-    from random import Random
-
-    from fairlead.core.engine.cycle.events import EventRecorder
+    from fairlead.core.engine.modes import SchedulerParts
     from fairlead.core.framework.meter import Meter
-    from fairlead.core.framework.profile import Profile, Rounds
+    from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Write
-    from fairlead.core.state.cluster import Cluster
     from fairlead.volcano.records.round_figures import RoundFigures
     from fairlead.volcano.rounds.closing import Closing, PodReport
     from fairlead.volcano.rounds.eviction_log import EvictionLog
@@ -45,29 +42,19 @@ if TYPE_CHECKING:
 
 
 class RoundDriver:
-    def __init__(
-        self,
-        profile: Profile,
-        cluster: Cluster,
-        recorder: EventRecorder,
-        rng: Random,
-        complaints: deque[str],
-        quarantine: Quarantine | None = None,
-    ) -> None:
-        """`complaints` is where it is said that a round broke off, and why; `quarantine` has the jobs that did it."""
-        assert profile.rounds is not None
-        self._complaints = complaints
-        self.quarantine = quarantine or Quarantine()
+    def __init__(self, profile: Profile, parts: SchedulerParts) -> None:
+        self._complaints = parts.guard.complaints
+        """Where it is said that a round broke off, and why."""
+        self.quarantine = parts.guard.quarantine
+        """The jobs over which rounds broke off, among others."""
         self.profile = profile
-        self.rounds: Rounds = profile.rounds
-        self._cluster = cluster
-        self._rng = rng
-        self._writer = RoundWriter(profile.name, recorder)
-        self.meter: Meter | None = None
-        """Whoever wants times measured brings a clock."""
+        self.rounds = rounds_of(profile)
+        self._cluster, self._rng = parts.cluster, parts.rng
+        self._effects, self._output = parts.effects, parts.output
+        self._writer = RoundWriter(profile.name, parts.recorder)
         self._tally = RoundTally()
         self._spent = 0.0
-        self._shards = NodeShards(cluster.object_index.of(kinds.VC_NODE_SHARD), self.rounds.partition, complaints)
+        self._shards = NodeShards(parts.cluster.object_index.of(VC_NODE_SHARD), self.rounds.partition, self._complaints)
         self.round: Round | None = None
         self._closed: Round | None = None
         self.last: Closing | None = None
@@ -76,7 +63,7 @@ class RoundDriver:
         self._running: Iterator[None] | None = None
         self._broken_off = False
         """Whether the next round comes at once, because this one went without somebody."""
-        self._narrowing = Narrowing(cluster, self.quarantine)
+        self._narrowing = Narrowing(parts.cluster, self.quarantine)
         self._cycles: dict[str, Cycle] = {}
         self._next_at: float | None = None
         self._changed = False
@@ -115,9 +102,8 @@ class RoundDriver:
 
     def reconfigure(self, profile: Profile) -> None:
         """Another configuration, from the next round on."""
-        assert profile.rounds is not None
-        self.profile, self.rounds = profile, profile.rounds
-        self._shards.partition = profile.rounds.partition
+        self.profile, self.rounds = profile, rounds_of(profile)
+        self._shards.partition = self.rounds.partition
         self._changed = True
 
     def why(self, uid: str) -> PodReport | None:
@@ -139,7 +125,7 @@ class RoundDriver:
         at = self.wake_at(now)
         if at is None or at > now:
             return [], []
-        began = self.meter.clock() if self.meter is not None else 0.0
+        began = self._output.meter.clock() if self._output.meter is not None else 0.0
         try:
             if self._running is None:
                 self._open(now)
@@ -148,15 +134,15 @@ class RoundDriver:
             writes = self._run_slice(interrupted_by)
         except Exception as error:
             writes = self._break_off(error, now)
-        if self.meter is not None:
-            self._count_time(self.meter, self.meter.clock() - began)
+        if self._output.meter is not None:
+            self._count_time(self._output.meter, self._output.meter.clock() - began)
         round = self.round
         if round is None:
             self._set_next(now)
             return [], writes
         binds, round.outcome.binds = round.outcome.binds, []
-        if self.meter is not None:
-            self.meter.lapses.extend(assumed((task for task, _ in binds), now))
+        if self._output.meter is not None:
+            self._output.meter.lapses.extend(assumed((task for task, _ in binds), now))
         for task, reason in round.outcome.evictions:
             writes += self._writer.eviction(round, task, reason)
         round.outcome.evictions = []
@@ -186,20 +172,21 @@ class RoundDriver:
     def _open(self, now: float) -> None:
         self._changed, self._opened_at = False, now
         self.counted += 1
-        began = self.meter.clock() if self.meter is not None else 0.0
+        began = self._output.meter.clock() if self._output.meter is not None else 0.0
         self.round = open_round(
             self._cluster,
             self.rounds,
             uid=f"{self.profile.name}-{self.counted}-{self._rng.getrandbits(64):016x}",
             now=now,
             rng=self._rng,
+            effects=self._effects,
             carried=self._carried_over(now),
-            witness=self._tally.begin(now, self.meter),
-            meter=self.meter,
+            witness=self._tally.begin(now, self._output.meter),
+            meter=self._output.meter,
         )
         self._tally.follow(self.round.outcome)
-        if self.meter is not None:
-            self.meter.lapsed(Span.OPENING, since=began)
+        if self._output.meter is not None:
+            self._output.meter.lapsed(Span.OPENING, since=began)
         if self.quarantine.held:
             self._leave_out_quarantined(self.round)
         self._running = run_actions(self.round)
@@ -277,12 +264,14 @@ class RoundDriver:
         """A write of a round failed."""
         self._writer.told.failed(write)
 
-    def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
+    def cycle_of(self, task: Task, now: float) -> Cycle:
         """The cycle in which the filters of a task that is to be bound left their notes, for the plugins that prepare
         the binding."""
         cycle = self._cycles.pop(task.uid, None)
         if cycle is None:
-            return Cycle(pod=task.pod, cluster=cluster, profile=self.profile, now=now, rng=rng)
+            return Cycle(
+                pod=task.pod, cluster=self._cluster, profile=self.profile, now=now, rng=self._rng, effects=self._effects
+            )
         cycle.profile = self.profile
         return cycle
 

@@ -128,7 +128,7 @@ def revocable_zone(annotations: Mapping[str, str]) -> str:
 _PENDING, _PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 _RELEASING, _SUCCEEDED = TaskStatus.RELEASING, TaskStatus.SUCCEEDED
 _STATUSES = len(TaskStatus)
-"""Asked for too often to be looked up."""
+"""Constants of the module: before Python 3.12 attributes of an Enum are ten times slower."""
 
 
 class TaskCounts:

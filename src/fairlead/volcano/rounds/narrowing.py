@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.core.model import kinds
-from fairlead.core.model.pod import VOLCANO_GROUP_API
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -80,7 +79,7 @@ class Narrowing:
         """The pods of a group; none of a queue."""
         return [
             pod_state.seen for pod_state in self._cluster.pods.values()
-            if (group := pod_state.seen.group_ref) is not None and group.api == VOLCANO_GROUP_API
+            if (group := pod_state.seen.group_ref) is not None and group.api == VC_POD_GROUP.group
             and f"{pod_state.seen.namespace}/{group.name}" == key
         ]  # fmt: skip
 
@@ -89,8 +88,8 @@ class Narrowing:
 
     def _everybody(self, partition: Partition) -> list[str]:
         objects = self._cluster.object_index
-        groups = [key for key, group in objects.of(kinds.VC_POD_GROUP).items() if partition.has_group(group)]
-        return groups + [_QUEUE + name for name in objects.of(kinds.VC_QUEUE)]
+        groups = [key for key, group in objects.of(VC_POD_GROUP).items() if partition.has_group(group)]
+        return groups + [_QUEUE + name for name in objects.of(VC_QUEUE)]
 
     def _looks(self, key: str) -> object:
         """What tells whether a culprit has changed. Of a queue that is nothing: its time has to pass."""

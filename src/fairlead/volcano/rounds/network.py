@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.records.topology import HyperNodeTree
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Network:
         self._rows: dict[str, NDArray[np.int32]] = {}
 
     def tree(self) -> HyperNodeTree:
-        shelf = self._cluster.object_index.of(kinds.VC_HYPER_NODE)
+        shelf = self._cluster.object_index.of(VC_HYPER_NODE)
         if self._tree is None or self._version != shelf.version:
             self._tree = HyperNodeTree(shelf.values(), dict(self._labels.values()))
             self._version = shelf.version

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.model.reasons import Reject
     from fairlead.volcano.rounds.round import Round, Task
+    from fairlead.volcano.rounds.settings import Rounds
 
 
 _NOT_IN_SHARD = "node isn't in scheduler node shard"
@@ -187,12 +187,12 @@ def _read(
     are not refused for good are not errors."""
     refused = np.zeros(len(rows), dtype=np.bool_)
     final = np.zeros(len(rows), dtype=np.bool_)
-    for reject in rejects:
+    finals = [np.broadcast_to(reject.is_final(), len(rows)) for reject in rejects]
+    for reject, for_good in zip(rejects, finals, strict=True):
         refused |= reject.rows
-        final |= reject.rows & (reject.final if reject.final is not None else reject.reason.final)
-    for reject in rejects:
+        final |= reject.rows & for_good
+    for reject, for_good in zip(rejects, finals, strict=True):
         counted = reject.rows & final if only_final else reject.rows
-        for_good = reject.final if reject.final is not None else np.full(len(rows), reject.reason.final)
         errors.add(reject.reason.text, rows[counted & for_good], final=True)
         errors.add(reject.reason.text, rows[counted & ~for_good], final=False)
     return refused, final

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.core.framework.effects import Effects
 from fairlead.core.model import kinds
 from fairlead.core.model.hashes import safe_hash
-from fairlead.core.model.pod import VOLCANO_GROUP_API
 from fairlead.core.state.cluster import PodPlace
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.records.amounts import Amounts
 from fairlead.volcano.records.round_figures import OPENED, Span
 from fairlead.volcano.records.tasks import ALLOCATED_CLASS, TaskStatus, status_of
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.core.framework.meter import Meter
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.model.group import NetworkTopology, SubGroupPolicy
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster, PodState
     from fairlead.volcano.rounds.round import HyperNodes
+    from fairlead.volcano.rounds.settings import Rounds
 
 _LONGEST_SUB_JOB_VALUE = 128
 """Label values that are longer together are hashed in the name of their sub-job."""
@@ -71,12 +72,13 @@ def open_round(
     uid: str,
     now: float,
     rng: Random,
+    effects: Effects | None = None,
     carried: CarriedOver | None = None,
     choices: Choices | None = None,
     witness: Witness | None = None,
     meter: Meter | None = None,
 ) -> Round:
-    """A round over the cluster as it is."""
+    """A round over the cluster as it is. Without `effects`, what its plugins ask for is dropped."""
     carried = carried or CarriedOver()
     cluster.begin_cycle()
     table = cluster.table
@@ -91,6 +93,7 @@ def open_round(
         uid=uid,
         now=now,
         rng=rng,
+        effects=effects or Effects(),
         settings=rounds,
         cluster=cluster,
         resources=resources,
@@ -166,7 +169,7 @@ def _total(resources: RoundResources[Task], rows: NDArray[np.int32]) -> Amounts:
 
 
 def _queues(cluster: Cluster, left_out: Collection[str]) -> dict[str, QueueState]:
-    queues = cluster.object_index.of(kinds.VC_QUEUE).values()
+    queues = cluster.object_index.of(VC_QUEUE).values()
     return {queue.name: QueueState(queue) for queue in queues if queue_key(queue.name) not in left_out}
 
 
@@ -174,7 +177,7 @@ def _gather_jobs(round: Round, rounds: Rounds, left_out: Collection[str]) -> Non
     object_index = round.cluster.object_index
     classes = object_index.of(kinds.PRIORITY_CLASS)
     default = next((known.value for known in classes.values() if known.global_default), 0)
-    for group in object_index.of(kinds.VC_POD_GROUP).values():
+    for group in object_index.of(VC_POD_GROUP).values():
         queue = group.queue or rounds.default_queue
         if queue in round.queues and rounds.partition.has_group(group) and group.key not in left_out:
             known = classes.get(group.priority_class)
@@ -231,7 +234,7 @@ def _seated_status(pod_state: PodState) -> TaskStatus:
 
 def _job_of(round: Round, pod: Pod) -> Job | None:
     group = pod.group_ref
-    if group is None or group.api != VOLCANO_GROUP_API:
+    if group is None or group.api != VC_POD_GROUP.group:
         return None
     return round.jobs.get(f"{pod.namespace}/{group.name}")
 

@@ -14,11 +14,11 @@ from fairlead.volcano.rounds.attachable import AttachableVolumes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.model.pod import Pod
     from fairlead.core.model.shape import PodShape
     from fairlead.core.state.cluster import Cluster
     from fairlead.volcano.rounds.job import Job, Task
+    from fairlead.volcano.rounds.settings import Rounds
 
 
 class TaskRequests:

@@ -1,7 +1,7 @@
 """Round: one Volcano session, as its plugins and actions see it: jobs, queues, nodes, resources, and the plugins.
 
-The engine opens a round (volcano/rounds/opening.py), runs the configured actions over it (action_table.py) and closes it
-(closing.py). Everything that Volcano leaves to chance goes through `choices`, and everything that happens is told to
+The engine opens a round (volcano/rounds/opening.py), runs the configured actions over it (action_table.py) and closes
+it (closing.py). Everything that Volcano leaves to chance goes through `choices`, and everything that happens is told to
 `witness`, so that a recorded round can be followed.
 """
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.core.framework.cycle import Cycle
+    from fairlead.core.framework.effects import Effects
     from fairlead.core.framework.meter import Meter
-    from fairlead.core.framework.profile import Rounds
     from fairlead.core.state.cluster import Cluster
     from fairlead.volcano.records.amounts import Amounts
     from fairlead.volcano.records.queues import Queue
     from fairlead.volcano.records.quirks import Quirks
     from fairlead.volcano.rounds.round_resources import RoundResources
+    from fairlead.volcano.rounds.settings import Rounds
     from fairlead.volcano.rounds.tiers import GangEvictionContext, Tiers, VictimVote
     from fairlead.volcano.rounds.trial_overlay import TrialOverlay
 
@@ -209,6 +210,7 @@ class Round:
     uid: str
     now: float
     rng: Random
+    effects: Effects
     settings: Rounds
     cluster: Cluster
     resources: RoundResources[Task]

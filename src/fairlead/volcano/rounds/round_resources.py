@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.table import NodeTable
 
 _PIPELINED, _RELEASING = TaskStatus.PIPELINED, TaskStatus.RELEASING
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 class Booked(Protocol):

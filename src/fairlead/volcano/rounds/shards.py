@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
+from fairlead.volcano.kinds import VC_NODE_SHARD
 from fairlead.volcano.rounds.partition import Sharding
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class NodeShards:
         if status == (shard.in_use, shard.to_remove, shard.to_add):
             return []
         body = dict(zip(("nodesInUse", "nodesToRemove", "nodesToAdd"), map(sorted, status), strict=True))
-        return [Write(Verb.PATCH, kinds.VC_NODE_SHARD, "", shard.name, {"status": body}, subresource="status")]
+        return [Write(Verb.PATCH, VC_NODE_SHARD, "", shard.name, {"status": body}, subresource="status")]
 
     def _catch_up(self) -> None:
         if self._seen == self._shelf.version or self.partition.sharding is Sharding.NONE:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from fairlead.core.model import kinds
+from fairlead.core.model.figures import Lapse
 from fairlead.core.model.flow import Happened
 from fairlead.core.model.times import seconds_of
 from fairlead.volcano.records.round_figures import (
@@ -21,7 +22,6 @@ from fairlead.volcano.records.round_figures import (
     PRE_BOUND,
     WATCHED,
     JobFigures,
-    Lapse,
     QueueFigures,
     RoundFigures,
     Span,

@@ -71,7 +71,7 @@ class TrialOverlay:
         for pod, row in self._missing.values():
             self._cluster.occupy(pod, row)
         for row, order in self._order.items():
-            self._restore_order(row, order)
+            self._cluster.restore_order(row, order)
 
     def show(self) -> None:
         """Show what is tried again, as before `hide`, without pods that are gone or that got a node meanwhile."""
@@ -88,8 +88,3 @@ class TrialOverlay:
         for pod, row in self._placed.values():
             self._remember_order(row)
             self._cluster.occupy(pod, row)
-
-    def _restore_order(self, row: int, order: list[Pod]) -> None:
-        pods = self._cluster.table.pods[row]
-        place = {pod.uid: at for at, pod in enumerate(order)}
-        pods.sort(key=lambda pod: place.get(pod.uid, len(order)))

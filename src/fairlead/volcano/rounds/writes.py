@@ -10,6 +10,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.quantity import format_quantity
 from fairlead.core.model.times import timestamp
+from fairlead.volcano.kinds import VC_NUMATOPOLOGY, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.records.amounts import Amounts
 from fairlead.volcano.rounds.closing import said_of
 from fairlead.volcano.rounds.job import QUEUE_GATE
@@ -60,7 +61,7 @@ class RoundWriter:
             return []
         job, changed = report.job, report.changed and self._is_new_status(report)
         group = job.group
-        writes = [_status(kinds.VC_POD_GROUP, group.namespace, group.name, _group_status(report))] if changed else []
+        writes = [_status(VC_POD_GROUP, group.namespace, group.name, _group_status(report))] if changed else []
         waiting = len(job.tasks) - job.counts.ready
         if report.phase in _WAITING_PHASES:
             if not waiting:
@@ -73,9 +74,7 @@ class RoundWriter:
 
     def _is_new_status(self, report: GroupReport) -> bool:
         group, said = report.job.group, (report.phase, report.counted, said_of(report.conditions))
-        return self.told.is_new(
-            kinds.VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said
-        )
+        return self.told.is_new(VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said)
 
     def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
         if not self.told.is_news(job.group.uid, kind, reason, note, round.now):
@@ -122,7 +121,7 @@ class RoundWriter:
                 gone = {resource: None for resource in known or () if resource not in units}
                 said = listed | gone
                 if self.told.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
-                    yield _status(kinds.VC_QUEUE, "", name, {"allocated": said})
+                    yield _status(VC_QUEUE, "", name, {"allocated": said})
 
     def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:
         """A job that raised is left alone for a while; its pods say why."""
@@ -176,7 +175,7 @@ def orphaned_layouts(changes: Iterable[Change], layouts: Container[str]) -> Iter
         if change.kind is kinds.NODE and change.gone:
             name = change.doc["metadata"]["name"]
             if name in layouts:
-                yield Write(Verb.DELETE, kinds.VC_NUMATOPOLOGY, "", name)
+                yield Write(Verb.DELETE, VC_NUMATOPOLOGY, "", name)
 
 
 def _status(kind: Kind, namespace: str, name: str, status: Doc) -> Write:

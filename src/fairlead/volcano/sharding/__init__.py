@@ -1,1 +1,1 @@
-"""Sharding: to be introduced."""
+"""NodeShards: `shard_policies` (who gets which nodes), `controller`."""

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 from fairlead.cluster.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.cluster.controllers.writes import create, namespaced_name, patch
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD, VC_NODE_SHARD
+from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.core.model.quantity import read_quantity
 from fairlead.errors import ConfigError
+from fairlead.volcano.controller_settings import VolcanoSettings
+from fairlead.volcano.kinds import VC_NODE_SHARD
 from fairlead.volcano.records.quirks import FIXED, Quirks
 from fairlead.volcano.sharding.shard_policies import (
     CONFIG_KEY,
@@ -72,9 +74,10 @@ class ShardingController(Reconciler[str]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
+        settings = context.of(VolcanoSettings)
         return cls(
-            context.view, read_yaml=context.read_yaml, default=context.volcano.shards, announce=context.announce,
-            quirks=context.quirks,
+            context.view, read_yaml=context.read_yaml, default=settings.shards, announce=context.announce,
+            quirks=settings.quirks,
         )  # fmt: skip
 
     # What changed

@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from fairlead.cluster.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.cluster.controllers.writes import create, delete, merge_patch, patch
 from fairlead.core.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.core.model.kinds import CONFIG_MAP, NODE, VC_HYPER_NODE
+from fairlead.core.model.kinds import CONFIG_MAP, NODE
 from fairlead.errors import ConfigError
+from fairlead.volcano.controller_settings import VolcanoSettings
 from fairlead.volcano.jobs.job_pod_builder import random_word
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
@@ -81,7 +83,12 @@ class HyperNodeDiscovery(Reconciler[str]):
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
-        return cls(context.view, read_yaml=context.read_yaml, announce=context.announce, quirks=context.quirks)
+        return cls(
+            context.view,
+            read_yaml=context.read_yaml,
+            announce=context.announce,
+            quirks=context.of(VolcanoSettings).quirks,
+        )
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.gone

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from fairlead.core.model.kinds import EVENT, VC_JOB
+from fairlead.core.model.kinds import EVENT
+from fairlead.volcano.kinds import VC_JOB
 from fairlead.volcano.vcctl.job_view import shown_job
 from fairlead.volcano.vcctl.work import VcFault, VcWork, read_yaml
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from fairlead.core.model.flow import Doc, PatchType, Verb, Write
-from fairlead.core.model.kinds import VC_POD_GROUP, VC_QUEUE
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.vcctl.work import VcFault, VcWork
 
 _PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from fairlead.cluster.tables.columns import age
-from fairlead.core.model.kinds import VC_JOB_FLOW, VC_JOB_TEMPLATE, Kind
 from fairlead.errors import ApiError
+from fairlead.volcano.kinds import VC_JOB_FLOW, VC_JOB_TEMPLATE
 from fairlead.volcano.vcctl.work import VcFault, VcWork, columns, read_yaml
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
+    from fairlead.core.model.kinds import Kind
 
 _KINDS = {"jobflow": (VC_JOB_FLOW, "jobflow"), "jobtemplate": (VC_JOB_TEMPLATE, "job template")}
 _SPACING = 4

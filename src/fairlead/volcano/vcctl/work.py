@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from fairlead.client.port import Query
+from fairlead.config.yaml_text import load_all
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import FairleadError
 
@@ -56,7 +57,7 @@ class VcWork:
     async def command(self, kind: Kind, doc: Doc, action: str, namespace: str) -> None:
         """Ask a controller to do something to an object."""
         from fairlead.cluster.controllers.writes import owner_reference
-        from fairlead.core.model.kinds import VC_COMMAND
+        from fairlead.volcano.kinds import VC_COMMAND
 
         name = doc["metadata"]["name"]
         body = {
@@ -78,8 +79,8 @@ def read_yaml(path: str) -> list[Doc]:
     if text is None:
         raise VcFault("open : no such file or directory")
     try:
-        return [doc for doc in yaml.safe_load_all(text) if doc]
-    except yaml.YAMLError as error:
+        return [doc for doc in load_all(text) if doc]
+    except (yaml.YAMLError, ValueError) as error:
         raise VcFault(f"error converting YAML to JSON: {error}") from error
 
 

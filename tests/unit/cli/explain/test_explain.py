@@ -107,7 +107,7 @@ def test_exit_code_1_when_no_scheduler_answers() -> None:
 
 
 def test_every_documented_field_is_in_the_json_form() -> None:
-    documented = (Path(__file__).parents[3] / "docs" / "explanation.md").read_text()
+    documented = (Path(__file__).parents[4] / "docs" / "explanation.md").read_text()
 
     def names(document: Any) -> Iterator[str]:
         for key, value in document.items():
@@ -163,7 +163,7 @@ def test_a_kind_is_called_as_kubectl_calls_it(cluster: Path, words: str) -> None
 
 
 def test_a_pod_that_no_scheduler_tried_is_told_its_scheduler_name() -> None:
-    with Harness(nodes=1, housekeeping="") as cluster:
+    with Harness(nodes=1, schedulers=[], housekeeping="") as cluster:
         cluster.apply(pod("lost").scheduled_by("another"))
         result = told(Path(cluster.serve()))
     assert 'no scheduler has tried it yet (its schedulerName is "another")' in result.output

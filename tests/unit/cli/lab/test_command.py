@@ -1,4 +1,4 @@
-"""`fairlead lab reference`: the last line and the exit code say whether everything agrees."""
+"""`python -m papers reference`: the last line and the exit code say whether everything agrees."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from fairlead.cli.main import cli
 from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS
+from papers.commands import papers_group
 from papers.reference import omega
 
 SETUP = {
@@ -40,7 +41,7 @@ def record(directory: Path, tx_ok: str, *names: str) -> None:
 
 
 def run(*arguments: object) -> tuple[int, list[str]]:
-    result = CliRunner().invoke(cli, ["lab", "reference", "--workers", "1", *map(str, arguments)])
+    result = CliRunner().invoke(papers_group, ["reference", "--workers", "1", *map(str, arguments)])
     return result.exit_code, result.output.splitlines()
 
 
@@ -70,13 +71,13 @@ def test_a_pattern_that_matches_nothing_is_wrong_usage(directory: Path) -> None:
 def test_a_directory_without_recordings_is_said_to_have_none(directory: Path) -> None:
     (directory / "results.json").write_text(json.dumps({"experiments": {}}))
     for command in ("reference", "findings"):
-        result = CliRunner().invoke(cli, ["lab", command, str(directory)])
+        result = CliRunner().invoke(papers_group, [command, str(directory)])
         assert result.exit_code == 2
         assert f"{directory} holds no recordings" in result.output.replace("\n", " ")
 
 
 def test_findings_of_a_directory_that_is_none_of_omegas_name_the_file(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["lab", "findings", str(tmp_path)])
+    result = CliRunner().invoke(papers_group, ["findings", str(tmp_path)])
     assert result.exit_code == 1
     assert "results.json: cannot be read: No such file or directory" in result.output
 
@@ -145,7 +146,7 @@ def test_findings_compare_runs_that_differ_in_one_thing(directory: Path) -> None
     """With two modes of commit, one task and no rival, nothing conflicts, and the order holds."""
     setups = {tx: {"setup": {**SETUP, "nbatch": 2, "tx": tx}, "runs": {}} for tx in ("incremental", "all-or-nothing")}
     (directory / "results.json").write_text(json.dumps({"experiments": setups}))
-    result = CliRunner().invoke(cli, ["lab", "findings", "--workers", "1", str(directory)])
+    result = CliRunner().invoke(papers_group, ["findings", "--workers", "1", str(directory)])
     assert result.exit_code == 0
     assert result.output.splitlines()[-1] == "1 of 1 hold"
 
@@ -156,7 +157,7 @@ def test_findings_compare_architectures_that_have_the_same_slow_scheduler(direct
         file.write("job,workload,submitted,tasks,duration,cpus,mem\n0,Batch,10,1,5,0.5,0.5\n1,Service,9,1,5,0.5,0.5\n")
     setups = {arch: {"setup": {**SETUP, "arch": arch, "sj": 5}, "runs": {}} for arch in ("monolithic", "omega")}
     (directory / "results.json").write_text(json.dumps({"experiments": setups}))
-    result = CliRunner().invoke(cli, ["lab", "findings", "--workers", "1", str(directory)])
+    result = CliRunner().invoke(papers_group, ["findings", "--workers", "1", str(directory)])
     lines = result.output.splitlines()
     assert lines[0] == "holds  one, 1 machines, Service thinks 5 s: Batch waits least with shared state (s)"
     assert [line.split()[0] for line in lines[1:3]] == ["4", "0"]
@@ -171,7 +172,7 @@ def test_gavels_policies_are_shown_beside_the_paper(tmp_path: Path, paper: float
         file.write(f"job,unit_arrival,job_type,gpus,steps\n{lines}")
     hours = {"fifo": {"1.00": 0.4}, "fifo_perf": {"1.00": paper}}
     (tmp_path / "published.json").write_text(json.dumps({"single": {"avg_jct_hours": hours}}))
-    result = CliRunner().invoke(cli, ["lab", "gavel", str(tmp_path), "--rate", "1.00"])
+    result = CliRunner().invoke(papers_group, ["gavel", str(tmp_path), "--rate", "1.00"])
     shown = [line.split() for line in result.output.splitlines()]
     assert shown[1:3] == [["fifo", "0.20", "0.40"], ["fifo_perf", "0.10", f"{paper:.2f}"]]
     assert (result.exit_code, result.output.splitlines()[-1]) == (code, last)
@@ -180,7 +181,7 @@ def test_gavels_policies_are_shown_beside_the_paper(tmp_path: Path, paper: float
 def test_a_rate_that_the_paper_has_not_is_named(tmp_path: Path) -> None:
     hours = {"fifo": {"1.00": 0.4, "2.00": 0.5}}
     (tmp_path / "published.json").write_text(json.dumps({"single": {"avg_jct_hours": hours}}))
-    result = CliRunner().invoke(cli, ["lab", "gavel", str(tmp_path), "--rate", "3"])
+    result = CliRunner().invoke(papers_group, ["gavel", str(tmp_path), "--rate", "3"])
     assert result.exit_code == 1
     assert "no rate 3 for single; there are 1.00, 2.00" in result.output
 

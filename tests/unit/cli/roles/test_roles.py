@@ -9,15 +9,17 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fairlead.assembly.housekeeping import VOLCANO_CONTROLLERS
 from fairlead.cli.main import cli
 from fairlead.cli.roles.documents import cluster_rules, rules_of
-from fairlead.cli.roles.grants import CONTROLLERS, Grant
-from fairlead.cli.roles.review import ACCESS_REVIEW, lacking, tell_what_is_lacking
-from fairlead.cli.roles.ways import WAYS, Needs, Tasks
+from fairlead.cli.roles.ways import WAYS
+from fairlead.console.roles.grants import PLUGINS, Grant, of_controller, of_task
+from fairlead.console.roles.needs import Needs, Tasks, tasks_of_plugins
+from fairlead.console.roles.review import ACCESS_REVIEW, lacking, tell_what_is_lacking
 from fairlead.core.model.flow import Doc, Watch, Write
 from fairlead.core.model.kinds import POD, SERVICE
 from fairlead.errors import Unreachable
+from fairlead.koordinator.kinds import KOORD_DEVICE
+from fairlead.volcano.family import VOLCANO_CONTROLLERS
 
 BINDING = Grant("", "pods/binding", "create", "no pod can be bound")
 LEASE = Grant("coordination.k8s.io", "leases", "update", "this process never leads")
@@ -83,8 +85,24 @@ def test_koordinators_way_reads_what_its_plugins_read() -> None:
     assert {"scheduling.koordinator.sh", "slo.koordinator.sh", "scheduling.sigs.k8s.io"} <= groups
 
 
-def test_every_controller_has_a_row() -> None:
-    assert set(CONTROLLERS) == set(VOLCANO_CONTROLLERS)
+@pytest.mark.parametrize("name", VOLCANO_CONTROLLERS)
+def test_every_controller_has_a_row(name: str) -> None:
+    assert of_controller(name)
+
+
+def test_a_scheduler_needs_the_rights_of_the_families_whose_kinds_its_plugins_read() -> None:
+    watches = [Watch(POD), Watch(KOORD_DEVICE)]
+    assert tasks_of_plugins(watches[:1]) == []
+    tasks = tasks_of_plugins(watches)
+    assert tasks == [("koordinator", PLUGINS)]
+    needs = Tasks(places=True, of_families=tasks).needs(watches)
+    assert set(of_task("koordinator", PLUGINS)) & set(needs.cluster)
+
+
+def test_plugins_of_a_family_may_write_nothing_besides() -> None:
+    assert of_task("gpu_share", PLUGINS) == ()
+    with pytest.raises(KeyError):
+        of_task("gpu_share", "rounds")
 
 
 async def test_rights_that_rules_do_not_show_are_asked_for_one_by_one() -> None:

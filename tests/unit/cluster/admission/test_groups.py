@@ -13,7 +13,7 @@ from fairlead.cluster.store.store import Store
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import Registry
 from fairlead.errors import ApiError
-from tests.unit.api.admission.test_recorded_answers import FINALIZERS, clean
+from tests.support.recorded_answers import FINALIZERS, clean
 
 DATA = Path(__file__).parents[1] / "data"
 VERSIONS = ("v1alpha2", "v1beta1")

@@ -13,13 +13,11 @@ from fairlead.cluster.admission import Admission
 from fairlead.cluster.store.schema import decode, strict_error
 from fairlead.core.model.kinds import PRIORITY_CLASS, Kind, Registry
 from fairlead.errors import ApiError
+from tests.support.recorded_answers import FINALIZERS, clean
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/recorded.json").read_text())
 REGISTRY = Registry()
 UID = "5f1f3a52-0000-4000-8000-000000000000"
-# Nobody in the embedded cluster takes these finalizers away again, so they are not put on.
-FINALIZERS = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection", "kubernetes.io/vac-protection",
-              "scheduling.k8s.io/podgroup-protection")  # fmt: skip
 
 
 class Objects:
@@ -42,13 +40,6 @@ def kind_of(doc: dict[str, Any]) -> Kind:
 
 
 SURROUNDINGS = Objects(RECORDED["surroundings"])
-
-
-def clean(node: Any) -> Any:
-    """Without nulls, which we never store."""
-    if isinstance(node, dict):
-        return {key: clean(value) for key, value in node.items() if value is not None}
-    return [clean(value) for value in node] if isinstance(node, list) else node
 
 
 def comparable(doc: dict[str, Any]) -> dict[str, Any]:

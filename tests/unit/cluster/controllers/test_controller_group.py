@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.assembly.housekeeping import housekeepers
 from fairlead.cluster.controllers.controller_group import ControllerGroup
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import create
+from fairlead.cluster.housekeeping import housekeepers
 from fairlead.core.model.flow import Change, Happened, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.errors import InternalError

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-
+import orjson
 import pytest
 
 from fairlead.cluster.server.asking import answer_to
-from fairlead.cluster.server.port_guard import TOKEN_REVIEW, Reviews
+from fairlead.cluster.server.port_guard import TOKEN_REVIEW, Open, Reviews
 from fairlead.core.model.flow import Doc, Write
 from fairlead.errors import ApiError, Forbidden, InternalError, Unauthorized, Unreachable
 
@@ -96,13 +95,29 @@ async def test_a_list_of_evictions_is_asked_for_with_that_right() -> None:
         if not namespace:
             raise Forbidden("not you")
 
-    def answered(question: Doc) -> Future[Doc]:
-        future: Future[Doc] = Future()
-        future.set_result(question)
-        return future
+    async def answered(question: Doc) -> Doc:
+        return question
 
     await answer_to(b'{"kind": "EvictionsQuestion", "namespace": "own"}', [answered], may_list)
-    await answer_to(b'{"kind": "FitQuestion"}', [answered], may_list)
-    with pytest.raises(Forbidden):
-        await answer_to(b'{"kind": "EvictionsQuestion"}', [answered], may_list)
-    assert asked == ["own", ""]
+    await answer_to(b'{"kind": "FitQuestion", "objects": [{"metadata": {"namespace": "own"}}]}', [answered], may_list)
+    for kind in ("EvictionsQuestion", "DrainQuestion", "SimulateQuestion"):
+        with pytest.raises(Forbidden):
+            await answer_to(orjson.dumps({"kind": kind}), [answered], may_list)
+    assert asked == ["own", "own", "", "", ""]
+
+
+HOSTS = ["127.0.0.1:10259", "localhost:10259", "[::1]:10259", "localhost", "[::1]", "10.0.0.7:1"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_programs_of_the_machine_may_use_an_open_port(host: str) -> None:
+    Open("10.0.0.7").check_origin(host, "")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [("evil.example:10259", ""), ("127.0.0.1:10259", "https://evil.example"), ("127.0.0.1:10259", "null"), ("", "")],
+)
+def test_pages_may_not_use_an_open_port(host: str, origin: str) -> None:
+    with pytest.raises(Forbidden, match="open to programs of this machine"):
+        Open().check_origin(host, origin)

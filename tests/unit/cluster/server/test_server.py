@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
-import random
-import ssl
 import stat
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +15,10 @@ import pytest
 import yaml
 
 from fairlead.cluster.server.pki import Credentials, write_private
-from fairlead.cluster.server.server import Server
-from fairlead.cluster.store.store import Store
 from fairlead.core.model.attendance import Attendance
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, POD
+from tests.support.served import Client, run
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PODS, MAPS = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/configmaps"
@@ -34,44 +28,6 @@ POD_BODY = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "im
 @pytest.fixture(scope="module")
 def credentials() -> Credentials:
     return Credentials.generate(now=time.time())
-
-
-class Client:
-    def __init__(self, session: aiohttp.ClientSession, server: Server) -> None:
-        self.session, self.server, self.store = session, server, server.store
-
-    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        data = None if body is None else io.BytesIO(body if isinstance(body, bytes) else orjson.dumps(body))
-        sent = {"Content-Type": "application/json"} | {key.replace("_", "-"): value for key, value in headers.items()}
-        async with self.session.request(method, self.server.url + path, data=data, headers=sent) as response:
-            raw = await response.read()
-            return response.status, orjson.loads(raw) if response.content_type == "application/json" else raw
-
-
-Story = Callable[[Client], Awaitable[None]]
-
-
-@asynccontextmanager
-async def served(credentials: Credentials, **options: Any) -> AsyncIterator[Client]:
-    store = Store(clock=time.time, rng=random.Random(5))
-    server = Server(store, token=credentials.token, tls=credentials.tls(), **options)
-    await server.start()
-    tls = ssl.create_default_context(cadata=credentials.ca.decode())
-    headers = {"Authorization": f"Bearer {credentials.token}"}
-    connector = aiohttp.TCPConnector(ssl=tls)
-    try:
-        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-            yield Client(session, server)
-    finally:
-        await server.stop()
-
-
-def run(credentials: Credentials, story: Story, **options: Any) -> None:
-    async def told() -> None:
-        async with asyncio.timeout(30), served(credentials, **options) as client:
-            await story(client)
-
-    asyncio.run(told())
 
 
 def test_only_the_token_opens_the_door_but_health_is_public(credentials: Credentials) -> None:

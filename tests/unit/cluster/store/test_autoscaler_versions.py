@@ -14,7 +14,7 @@ from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.kinds import HORIZONTAL_POD_AUTOSCALER as V2
 from fairlead.core.model.kinds import HORIZONTAL_POD_AUTOSCALER_V1 as V1
 
-RECORDED = json.loads((Path(__file__).parent / "data/autoscalers.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "data/autoscalers.json").read_text())
 KINDS = {"autoscaling/v1": V1, "autoscaling/v2": V2}
 
 

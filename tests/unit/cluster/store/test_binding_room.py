@@ -9,7 +9,7 @@ import pytest
 from fairlead.cluster.store.journal import Journal
 from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import Conflict
-from tests.unit.api.store.test_store import StoreScenario
+from tests.support.store_scenario import StoreScenario
 
 
 def cluster(**options: object) -> StoreScenario:

@@ -10,19 +10,12 @@ import orjson
 import pytest
 
 from fairlead.client.port import Query
-from fairlead.cluster.store.journal import DATABASE, VERSIONS_AHEAD, Journal
+from fairlead.cluster.store.journal import VERSIONS_AHEAD, Journal
 from fairlead.cluster.store.store import Store
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, POD_GROUP, POD_GROUP_BETA
 from fairlead.errors import Gone, JournalError, StorageFull
-
-
-def opened(directory: Path, **options: bool) -> Store:
-    return Store(clock=lambda: 1.7e9, rng=random.Random(3), journal=Journal(directory, **options))
-
-
-def create(store: Store, name: str, size: int = 1) -> None:
-    store.perform(Write(Verb.CREATE, CONFIG_MAP, "default", name, body={"data": {"k": "v" * size}}))
+from tests.support.journals import create, execute, opened, turn_into_format_1
 
 
 def create_together(store: Store, **sizes: int) -> None:
@@ -123,7 +116,7 @@ def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
     database.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     database.commit()
     database.close()
-    with pytest.raises(JournalError, match='has the format "99"; this version of fairlead reads "1"'):
+    with pytest.raises(JournalError, match='has the format "99"; this version of fairlead reads "2"'):
         Journal(tmp_path)
 
 
@@ -157,12 +150,9 @@ def test_objects_that_were_kept_in_an_older_version_come_back_in_the_one_that_is
     store.perform(Write(Verb.CREATE, POD_GROUP, "default", "g", body={"spec": spec}))
     before = store.read(POD_GROUP, "default", "g")
     store.close()
-    with sqlite3.connect(tmp_path / DATABASE) as database:  # as it would have been written then
-        database.execute(
-            "UPDATE objects SET resource = 'scheduling.k8s.io/v1alpha2/podgroups', raw = ? WHERE name = 'g'",
-            (orjson.dumps(before),),
-        )
-    database.close()
+    turn_into_format_1(tmp_path)
+    written = "UPDATE objects SET resource = 'scheduling.k8s.io/v1alpha2/podgroups', raw = ? WHERE name = 'g'"
+    execute(tmp_path, written, orjson.dumps(before))
     store = opened(tmp_path)
     assert store.read(POD_GROUP, "default", "g") == before
     assert store.read(POD_GROUP_BETA, "default", "g")["spec"]["disruptionMode"] == {"all": {}}

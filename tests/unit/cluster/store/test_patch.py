@@ -15,8 +15,9 @@ from fairlead.cluster.admission.chain import default
 from fairlead.cluster.store.patch import apply_patch, merge_patch, status_part, with_status_set, with_the_rest
 from fairlead.cluster.store.schema import decode
 from fairlead.core.model.flow import PatchType, Verb, Write
-from fairlead.core.model.kinds import DEPLOYMENT, POD, VC_POD_GROUP, VC_QUEUE
+from fairlead.core.model.kinds import DEPLOYMENT, POD
 from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/patches.json").read_text())
 

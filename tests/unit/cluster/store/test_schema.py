@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fairlead.cluster.store.quantities import amount, canonical
 from fairlead.cluster.store.schema import check_types, decode, is_custom, strict_error
-from fairlead.core.model.kinds import BUILT_IN, DEPLOYMENT, LEASE, NODE, POD, SECRET, VC_JOB, VC_QUEUE, Kind
+from fairlead.core.model.kinds import DEPLOYMENT, LEASE, NODE, POD, SECRET, Kind, served_kinds
 from fairlead.errors import ApiError, BadRequest, Invalid
+from fairlead.volcano.kinds import VC_JOB, VC_QUEUE
 
 
 def pod(**spec: Any) -> dict[str, Any]:
@@ -132,7 +133,7 @@ def test_a_kind_without_a_schema_takes_anything() -> None:
     assert is_custom(kind)
 
 
-@pytest.mark.parametrize("kind", BUILT_IN, ids=repr)
+@pytest.mark.parametrize("kind", served_kinds(), ids=repr)
 def test_every_built_in_kind_has_a_schema(kind: Kind) -> None:
     doc = {"apiVersion": "x", "kind": "y", "metadata": {"name": "z"}, "no such": 1}
     assert decode(kind, doc).unknown == ["no such"]

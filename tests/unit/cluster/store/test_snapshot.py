@@ -132,3 +132,13 @@ def test_a_group_is_saved_once_and_an_older_version_of_it_can_be_restored(tmp_pa
     restored = after.get(POD_GROUP_BETA, "g")
     assert restored is not None
     assert restored["spec"]["disruptionMode"] == {"all": {}}
+
+
+def test_a_snapshot_is_its_owners_alone_and_follows_no_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"precious")
+    (tmp_path / "a.snapshot.partial").symlink_to(elsewhere)
+    write_snapshot(tmp_path / "a.snapshot", [], now=0, redaction=RedactionOptions())
+    assert elsewhere.read_bytes() == b"precious"
+    assert (tmp_path / "a.snapshot").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "a.snapshot").is_symlink()

@@ -10,10 +10,10 @@ import pytest
 
 from fairlead.cluster.tables import render_table
 from fairlead.cluster.tables.columns import human_duration
-from fairlead.core.model.kinds import BUILT_IN, CONFIG_MAP, POD, Kind
+from fairlead.core.model.kinds import CONFIG_MAP, POD, Kind, served_kinds
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/tables.json").read_text())
-KINDS = {f"{kind.api_version}/{kind.kind}": kind for kind in BUILT_IN}
+KINDS = {f"{kind.api_version}/{kind.kind}": kind for kind in served_kinds()}
 # Ages depend on the second of the recording; what they look like is tested on its own.
 AGES = {"Age", "AGE", "Last Seen", "First Seen", "Duration", "Last Schedule"}
 

@@ -16,7 +16,7 @@ from fairlead.testing.agree import agree, any_node, any_pod
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 

@@ -54,7 +54,7 @@ class ColdNodes(Plugin):
 def cluster_with(*plugins: Plugin, nodes: Any = (), meter: Meter | None = None) -> tuple[Harness, Scheduler]:
     profile = profile_of("default-scheduler", [*first_profile().plugins(), *plugins])
     scheduler = Scheduler([profile])
-    scheduler.meter = meter
+    scheduler.measure(meter)
     return Harness(nodes=nodes, schedulers=[lambda view: scheduler]), scheduler
 
 

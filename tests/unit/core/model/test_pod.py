@@ -103,13 +103,20 @@ def test_the_group_may_be_named_in_three_ways() -> None:
     native = plain_pod(schedulingGroup={"podGroupName": "g"})
     native["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
     assert compiled(native).group_ref == group_ref("scheduling.k8s.io", "default", "g")
-    assert compiled(native).group == "g"
     volcano = plain_pod()
     volcano["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
     assert compiled(volcano).group_ref == group_ref("scheduling.volcano.sh", "default", "v")
     coscheduling = plain_pod()
     coscheduling["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "c"}
     assert compiled(coscheduling).group_ref == group_ref("scheduling.x-k8s.io", "default", "c")
+
+
+def test_a_group_of_a_family_is_named_beside_the_one_that_the_core_knows() -> None:
+    doc = plain_pod(schedulingGroup={"podGroupName": "g"})
+    assert compiled(doc).group == ""
+    doc["metadata"]["labels"] = {"pod-group.scheduling.sigs.k8s.io": "k"}
+    pod = compiled(doc)
+    assert (pod.group, pod.group_ref) == ("k", group_ref("scheduling.k8s.io", "default", "g"))
 
 
 def test_a_bad_quantity_is_an_error_that_names_pod_and_field() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
-from fairlead.core.model.pod import VOLCANO_GROUP_ANNOTATION
 from fairlead.core.state.cluster import Cluster
+from fairlead.volcano.kinds import GROUP_ANNOTATION
 
-IN_GROUP = {VOLCANO_GROUP_ANNOTATION: "g"}
+IN_GROUP = {GROUP_ANNOTATION: "g"}
 
 
 def _cluster() -> Cluster:

@@ -1,4 +1,4 @@
-"""A placement that is kept at once (`assume_on`); what Statements undo is shown in tests/property/test_statement.py."""
+"""A placement that is kept at once (`assume_on`); property/core/test_statement.py shows what Statements undo."""
 
 from __future__ import annotations
 

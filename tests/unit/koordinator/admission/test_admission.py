@@ -11,6 +11,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.core.model.kinds import Kind
 from fairlead.errors import ApiError
+from fairlead.koordinator.kinds import KOORD_COLOCATION_PROFILE, KOORD_ELASTIC_QUOTA
 from fairlead.testing.builders import namespace, pod
 from fairlead.testing.harness import Harness
 
@@ -34,11 +35,11 @@ def quota(name: str, least: Doc, most: Doc, *, parent: str = "", notes: Doc | No
     named = {Q + key.replace("_", "-"): value for key, value in labels.items()}
     if parent:
         named[Q + "parent"] = parent
-    return thing(kinds.KOORD_ELASTIC_QUOTA, name, named, notes, spec={"min": least, "max": most})
+    return thing(KOORD_ELASTIC_QUOTA, name, named, notes, spec={"min": least, "max": most})
 
 
 def profile(name: str, *, notes: Doc | None = None, **spec: Any) -> Doc:
-    return thing(kinds.KOORD_COLOCATION_PROFILE, name, None, notes, spec=spec)
+    return thing(KOORD_COLOCATION_PROFILE, name, None, notes, spec=spec)
 
 
 def refusal(cluster: Harness, *objects: Any) -> str:
@@ -135,12 +136,12 @@ def test_minima_may_be_forced(cluster: Harness) -> None:
 def test_a_quota_with_children_or_pods_stays(cluster: Harness) -> None:
     cluster.apply(PARENT, quota("c", {"cpu": "5"}, {"cpu": "9"}, parent="p"), pod("x").labelled({Q + "name": "c"}))
     with pytest.raises(ApiError, match="delete quota failed, quota p has 1 child quotas"):
-        cluster.delete(kinds.KOORD_ELASTIC_QUOTA, "p")
+        cluster.delete(KOORD_ELASTIC_QUOTA, "p")
     with pytest.raises(ApiError, match="delete quota failed, quota c has 1 child pods: x"):
-        cluster.delete(kinds.KOORD_ELASTIC_QUOTA, "c")
+        cluster.delete(KOORD_ELASTIC_QUOTA, "c")
     cluster.delete("pod", "x")
-    cluster.delete(kinds.KOORD_ELASTIC_QUOTA, "c")
-    cluster.delete(kinds.KOORD_ELASTIC_QUOTA, "p")
+    cluster.delete(KOORD_ELASTIC_QUOTA, "c")
+    cluster.delete(KOORD_ELASTIC_QUOTA, "p")
 
 
 # ---- profiles ----

@@ -11,6 +11,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.koordinator.agents.node_agents import NodeAgents
 from fairlead.koordinator.agents.node_topologies import node_topology
+from fairlead.koordinator.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.records.cpu_topology import compile_node_topology, parse_cpus
 from fairlead.koordinator.records.node_metrics import compile_node_metric
 from fairlead.koordinator.records.overcommit import (
@@ -92,7 +93,7 @@ def test_small_moves_are_not_written() -> None:
 
 
 def reported(cluster: Harness, name: str) -> Doc:
-    found = cluster.store.get(kinds.KOORD_NODE_METRIC, "", name)
+    found = cluster.store.get(KOORD_NODE_METRIC, "", name)
     assert found is not None
     return found
 
@@ -141,7 +142,7 @@ def test_reports_come_every_minute_and_stop_when_the_node_falls_silent(cluster: 
 
 
 def test_gpus_have_a_device_object(cluster: Harness) -> None:
-    device = cluster.store.get(kinds.KOORD_DEVICE, "", "g1")
+    device = cluster.store.get(KOORD_DEVICE, "", "g1")
     assert device is not None
     gpus = device["spec"]["devices"]
     assert [one["minor"] for one in gpus] == [0, 1, 2, 3]
@@ -150,11 +151,11 @@ def test_gpus_have_a_device_object(cluster: Harness) -> None:
     assert gpus[0]["resources"]["koordinator.sh/gpu-memory"] == "40Gi"
     given = allocatable(cluster, "g1")
     assert given["koordinator.sh/gpu-core"] == "400"
-    assert cluster.store.get(kinds.KOORD_DEVICE, "", "n1") is None
+    assert cluster.store.get(KOORD_DEVICE, "", "n1") is None
 
 
 def test_real_nodes_are_left_alone(cluster: Harness) -> None:
-    assert cluster.store.get(kinds.KOORD_NODE_METRIC, "", "real") is None
+    assert cluster.store.get(KOORD_NODE_METRIC, "", "real") is None
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ def cluster() -> Harness:
 def test_a_simulated_node_reports_its_cpus_and_pods_are_bound_to_them() -> None:
     cluster = Harness(nodes=[node("n")], config="koordinator", controllers=[NodeAgents])
     cluster.run(1)
-    doc = cluster.store.get(kinds.KOORD_NODE_TOPOLOGY, "", "n")
+    doc = cluster.store.get(KOORD_NODE_TOPOLOGY, "", "n")
     assert doc is not None
     topology = compile_node_topology(doc)
     assert {number: len(cpus) for number, cpus in topology.cpus.of_numa.items()} == {0: 4, 1: 4}

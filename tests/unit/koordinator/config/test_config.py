@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fairlead.assembly.assemble import profiles_of
+from fairlead.assembly.recorded import recorded_profile
 from fairlead.assembly.registry import PluginRegistry
 from fairlead.core.model.flow import Doc
 from fairlead.errors import ConfigError
-from fairlead.koordinator.config.recorded import recorded_koordinator
 from fairlead.kube.config.kube import kube_config_from
 
 
@@ -35,9 +35,7 @@ def test_a_file_that_leaves_reservation_out_under_reserve_is_mended_unless_compa
 
 def test_a_misspelt_argument_of_koordinator_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ConfigError) as found:
-        recorded_koordinator(
-            configuration("LoadAwareScheduling", "filter", {"usageThreshold": {"cpu": 65}}), frozenset()
-        )
+        recorded_profile(configuration("LoadAwareScheduling", "filter", {"usageThreshold": {"cpu": 65}}), frozenset())
     assert "usageThreshold" in str(found.value)
     assert "usageThresholds" in str(found.value)
 
@@ -54,9 +52,9 @@ def test_a_misspelt_argument_of_koordinator_is_an_error_with_a_suggestion() -> N
 )
 def test_a_value_that_makes_no_sense_is_named(plugin: str, point: str, args: Doc, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        recorded_koordinator(configuration(plugin, point, args), frozenset())
+        recorded_profile(configuration(plugin, point, args), frozenset())
 
 
 def test_a_plugin_at_a_point_where_it_does_not_take_part_is_an_error() -> None:
     with pytest.raises(ConfigError, match="ElasticQuota"):
-        recorded_koordinator(configuration("ElasticQuota", "score", {}), frozenset())
+        recorded_profile(configuration("ElasticQuota", "score", {}), frozenset())

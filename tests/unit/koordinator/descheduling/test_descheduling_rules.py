@@ -35,6 +35,7 @@ from fairlead.koordinator.descheduling.settings import (
     NamespaceChoice,
     NodePool,
 )
+from fairlead.koordinator.kinds import KOORD_MIGRATION_JOB, KOORD_NODE_METRIC
 from tests.support.controllers import Documents
 
 GI, NOW = 1 << 30, 1_767_225_600.0
@@ -62,7 +63,7 @@ class World:
             "updateTime": timestamp(NOW), "podsMetric": said,
             "nodeMetric": {"nodeUsage": use(("0", "0")), "systemUsage": use(system)},
         }  # fmt: skip
-        self._put(kinds.KOORD_NODE_METRIC, {"metadata": {"name": node}, "spec": {}, "status": status})
+        self._put(KOORD_NODE_METRIC, {"metadata": {"name": node}, "spec": {}, "status": status})
 
     def pod(self, name: str, node: str = "a", owner: str = "web", **more: Any) -> Pod:
         metadata = {
@@ -408,7 +409,7 @@ def evicted(world: World, pool: NodePool = SHIPPED, **settings: Any) -> dict[str
     return {
         write.body["spec"]["podRef"]["name"]: write.body["metadata"]["annotations"]["koordinator.sh/evict-reason"]
         for write in evictor.writes
-        if write.kind is kinds.KOORD_MIGRATION_JOB
+        if write.kind is KOORD_MIGRATION_JOB
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Happened
+from fairlead.koordinator.kinds import KOORD_DEVICE
 from tests.support.documents import asking, node
 from tests.support.koordinator import SCHEDULING, KoordScenario, koord_pod
 
@@ -43,7 +44,7 @@ def cards(*, count: int = 2, arguments: Any = None, labels: Any = None) -> Koord
     named = {VENDOR: "huawei", MODEL: "Ascend310P3"} if labels is None else labels
     scenario.tell(node("n0", named, **offered, **{RATIO: 100 * count}))
     devices = [{"type": "gpu", "minor": at, "health": True, "resources": CARD} for at in range(count)]
-    kind = kinds.KOORD_DEVICE
+    kind = KOORD_DEVICE
     metadata = {"name": "n0", "uid": "device-n0"}
     scenario.tell(
         {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": {"devices": devices}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.core.framework.plugin import Rescued
+from fairlead.core.framework.plugin import PostFilterResult
 from fairlead.core.model.reasons import unschedulable
 from fairlead.kube.preemption.plugin import DefaultPreemption
 from tests.support.documents import node
@@ -18,7 +18,9 @@ JOB = SCHEDULING + "questioned-object-key"
 @pytest.fixture(autouse=True)
 def _only_jobs_preempt(monkeypatch: pytest.MonkeyPatch) -> None:
     """DefaultPreemption follows in the profile and knows nothing of gangs; here it never finds anything."""
-    monkeypatch.setattr(DefaultPreemption, "rescue", lambda self, cycle, refusals: Rescued(unschedulable()))
+    monkeypatch.setattr(
+        DefaultPreemption, "post_filter", lambda self, cycle, refusals: PostFilterResult(unschedulable())
+    )
 
 
 def preempting(*nodes: int, compatible: bool = False) -> KoordScenario:

@@ -11,16 +11,17 @@ from fairlead.cluster.admission.webhook_denial import Denied
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.hashes import fnv64a
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE
 from fairlead.koordinator.quotas.built_in import BuiltInQuotas
 from fairlead.koordinator.quotas.profiles import QuotaProfiles
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
 
-QUOTA, PREFIX = kinds.KOORD_ELASTIC_QUOTA, "quota.scheduling.koordinator.sh/"
+QUOTA, PREFIX = KOORD_ELASTIC_QUOTA, "quota.scheduling.koordinator.sh/"
 
 
 def profile(**spec: Any) -> Doc:
-    kind = kinds.KOORD_QUOTA_PROFILE
+    kind = KOORD_QUOTA_PROFILE
     chosen = {"quotaName": "gpu-root", "nodeSelector": {"matchLabels": {"pool": "gpu"}}, **spec}
     metadata = {"name": "gpu", "namespace": "default"}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": chosen}
@@ -53,7 +54,7 @@ def test_a_profile_makes_the_root_of_a_tree_from_its_nodes_and_follows_them() ->
     assert (labels[PREFIX + "tree-id"], labels[PREFIX + "is-root"], labels[PREFIX + "profile"]) == (tree, "true", "gpu")
     assert made["spec"]["min"] == {"cpu": "8", "memory": "32Gi"}
     assert made["spec"]["max"] == {"cpu": "4611686018427387", "memory": "4611686018427387"}
-    known = cluster.store.get(kinds.KOORD_QUOTA_PROFILE, "default", "gpu")
+    known = cluster.store.get(KOORD_QUOTA_PROFILE, "default", "gpu")
     assert known is not None
     assert known["metadata"]["labels"][PREFIX + "tree-id"] == tree
     cluster.apply(node("d").labelled(pool="gpu"))

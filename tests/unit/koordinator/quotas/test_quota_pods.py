@@ -10,6 +10,7 @@ import pytest
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError
+from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE
 from fairlead.testing.builders import namespace, node, pod
 from fairlead.testing.harness import Harness
 
@@ -31,7 +32,7 @@ def quota(
         notes[Q + "admission"] = limits if isinstance(limits, str) else json.dumps(limits)
     labels = {Q + "tree-id": tree} if tree else {}
     metadata = {"name": name, "namespace": home, "labels": labels, "annotations": notes}
-    kind = kinds.KOORD_ELASTIC_QUOTA
+    kind = KOORD_ELASTIC_QUOTA
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": {"max": most}}
 
 
@@ -150,7 +151,7 @@ def test_a_running_pod_may_change_in_a_quota_that_admits_no_more(cluster: Harnes
 
 
 def profile(tree: str, **selector: Any) -> Doc:
-    kind = kinds.KOORD_QUOTA_PROFILE
+    kind = KOORD_QUOTA_PROFILE
     metadata = {"name": f"of-{tree}", "namespace": "default", "labels": {Q + "tree-id": tree}}
     spec = {"quotaName": f"root-{tree}", "nodeSelector": selector}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}

@@ -224,9 +224,9 @@ def test_one_number_is_said_of_nodes_in_one_domain_of_several(made: PluginScenar
 
     def said(*names: str) -> list[int] | int:
         nodes = Nodes(made.cluster.table, np.array([made.row(name) for name in names], dtype=np.int32))
-        plugin.prepare_scores(cycle, nodes)
+        plugin.pre_score(cycle, nodes)
         values = plugin.score(cycle, nodes)
-        return values if isinstance(values, int) else plugin.normalise(cycle, nodes, values).tolist()
+        return values if isinstance(values, int) else plugin.normalize_score(cycle, nodes, values).tolist()
 
     assert (said("a1", "a2"), said("b1", "bare"), said("a1", "b1"), said("a1", "bare")) == (0, 0, [100, 0], [100, 0])
 
@@ -270,7 +270,7 @@ def test_scores_are_normalised_in_floating_point_as_the_original_does(
     plugin = InterPodAffinity()
     cycle = made.prepared(plugin, plain_pod("new"))[1]
     nodes = Nodes(made.cluster.table, np.arange(3, dtype=np.int32))
-    assert plugin.normalise(cycle, nodes, np.array([0, raw, 100])).tolist()[1] == score
+    assert plugin.normalize_score(cycle, nodes, np.array([0, raw, 100])).tolist()[1] == score
 
 
 # ---- following the cluster ----

@@ -16,7 +16,7 @@ from fairlead.kube.config.records import KubeConfig
 from fairlead.kube.config.shapes import API_VERSION, KIND
 
 HERE = Path(__file__).parent
-PARITY = HERE.parents[1] / "parity" / "data" / "kube" / "scheduler-config.yaml"
+PARITY = HERE.parents[2] / "parity" / "data" / "kube" / "scheduler-config.yaml"
 RIGHT = [*sorted((HERE / "right").glob("*.yaml")), PARITY]
 HEADER = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 

@@ -45,10 +45,10 @@ def test_higher_priority_comes_first_and_among_equals_who_waited_longer() -> Non
 
 def test_a_gated_pod_says_what_it_waits_for() -> None:
     gated = compiled_pod(schedulingGates=[{"name": "a.io/x"}, {"name": "b"}])
-    status = SchedulingGates().admit(gated, Cluster())
+    status = SchedulingGates().pre_enqueue(gated, Cluster())
     assert status is not None
     assert (status.code, status.message) == (Code.UNRESOLVABLE, "waiting for scheduling gates: [a.io/x b]")
-    assert SchedulingGates().admit(compiled_pod(), Cluster()) is None
+    assert SchedulingGates().pre_enqueue(compiled_pod(), Cluster()) is None
 
 
 def test_only_the_loss_of_its_own_gates_wakes_it() -> None:

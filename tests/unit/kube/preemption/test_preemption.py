@@ -131,12 +131,12 @@ def test_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
     on.tell(pod("a", cpu="2", on="n0"), pod("b", cpu="2", on="n0"))
     on.tell(pod("p", cpu="4", priority=5))
     preemptor = next(pod_state.seen for pod_state in on.cluster.pods.values() if pod_state.seen.name == "p")
-    status = plugin.admit(preemptor, on.cluster)
+    status = plugin.pre_enqueue(preemptor, on.cluster)
     assert status is not None
     assert status.message == "waiting for the preemption for this pod to be finished"
     on.answer()
     on.answer()
-    assert plugin.admit(preemptor, on.cluster) is None
+    assert plugin.pre_enqueue(preemptor, on.cluster) is None
 
 
 # ---- which of several nodes ----

@@ -10,8 +10,9 @@ import pytest
 from fairlead.assembly.presets import first_profile
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
+from fairlead.kube.replay.forms import KUBE_FORM
 from fairlead.kube.replay.recorder import DecisionRecorder, with_scores
-from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.recording import Scenario
 from fairlead.kube.replay.replay import DecisionDifference, KubeReplay
 from tests.support.documents import node, pod
 
@@ -44,7 +45,7 @@ def refused(doc: Doc, message: str, *, reason: str = "Unschedulable", nominated:
 
 
 def replayed(scenario: Doc) -> list[DecisionDifference]:
-    (differences,) = KubeReplay(Scenario("f", 1, Form.KUBE, 1, "x", scenario), [first_profile()]).decisions()
+    (differences,) = KubeReplay(Scenario("f", 1, KUBE_FORM, 1, "x", scenario), [first_profile()]).decisions()
     return differences
 
 

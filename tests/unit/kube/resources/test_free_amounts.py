@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
@@ -79,7 +80,9 @@ def test_columns_of_floats_score_as_whole_numbers_do(start: list[Change], cpu: i
         cluster.apply(change)
     applied = cluster.apply(pod("probe", cpu, memory, ""))
     assert applied is not None
-    cycle = Cycle(pod=applied.new, cluster=cluster, profile=profile_of("s", [scorer]), now=0.0, rng=Random(0))
+    cycle = Cycle(
+        pod=applied.new, cluster=cluster, profile=profile_of("s", [scorer]), now=0.0, rng=Random(0), effects=Effects()
+    )
     rows = np.flatnonzero(cluster.table.alive[: cluster.table.high])
     one_by_one = [scorer.score_row(cycle, int(row)) for row in rows]
     assert scorer.score(cycle, Nodes(cluster.table, rows)).tolist() == one_by_one

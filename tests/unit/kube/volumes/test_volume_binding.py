@@ -252,7 +252,7 @@ def test_a_pod_whose_claims_are_bound_has_nothing_to_reserve_and_nothing_to_wait
     yard.claim("c", to="v")
     _, cycle = yard.asks(plugin, claimed("c"))
     assert plugin.reserve(cycle, 0) is None
-    assert plugin.prebind(cycle, 0) is None
+    assert plugin.pre_bind(cycle, 0) is None
     assert not storage_of(yard.cluster).volumes.pretended()
 
 
@@ -272,7 +272,7 @@ def test_nodes_are_scored_by_how_much_of_their_volumes_would_be_used(
     yard.claim("c", storage_class="wait", asks="1Gi")
     _, cycle = yard.asks(plugin, claimed("c"))
     nodes = Nodes(yard.cluster.table)
-    assert plugin.prepare_scores(cycle, nodes) is None
+    assert plugin.pre_score(cycle, nodes) is None
     assert plugin.score(cycle, nodes).tolist() == expected
 
 
@@ -293,7 +293,7 @@ def test_two_claims_of_one_pool_share_its_capacity_and_classes_are_averaged(yard
 def test_without_a_shape_nothing_is_scored(yard: StorageScenario) -> None:
     yard.claim("c", storage_class="make")
     _, cycle = yard.asks(VolumeBinding(), claimed("c"))
-    status = VolumeBinding().prepare_scores(cycle, Nodes(yard.cluster.table))
+    status = VolumeBinding().pre_score(cycle, Nodes(yard.cluster.table))
     assert status is not None
     assert status.code.label == "Skip"
 

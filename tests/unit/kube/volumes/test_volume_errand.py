@@ -35,7 +35,7 @@ class VolumeErrandScenario:
         self.yard.put(kinds.POD, pod_with("new", claimed("old"), claimed("new")))
         _, self.cycle = self.yard.asks(self.plugin, claimed("old"), claimed("new"))
         self.plugin.reserve(self.cycle, 0)
-        errand = self.plugin.prebind(self.cycle, 0)
+        errand = self.plugin.pre_bind(self.cycle, 0)
         assert isinstance(errand, BindVolumes)
         self.errand = errand
         self.writes = errand.start(NOW)

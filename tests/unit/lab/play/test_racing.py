@@ -127,7 +127,7 @@ def test_an_option_that_cannot_be_understood_is_named(file: Path, option: tuple[
 
 
 def test_the_example_can_be_played() -> None:
-    example = Path(__file__).parents[3] / "examples" / "omega.yaml"
+    example = Path(__file__).parents[4] / "examples" / "omega.yaml"
     result = CliRunner().invoke(
         lab_group, ["omega", str(example), "--schedulers", "2", "--apart", ZONE, "--until", "10"]
     )

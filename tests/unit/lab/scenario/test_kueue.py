@@ -12,7 +12,7 @@ from fairlead.lab.scenario.jobs import jobs_of
 from fairlead.lab.scenario.reading import read_scenario
 from fairlead.lab.scenario.records import JobClassSpec, LabScenario, QueueSpec
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 COHORT, CORES = "cohort-0", 120
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fairlead.core.model import kinds as k
 from fairlead.core.model.flow import Change, Happened
 from fairlead.errors import ConfigError
 from fairlead.volcano.cli.controller_port import ControllerPorts
 from fairlead.volcano.jobs.figures import VolcanoFigures
+from fairlead.volcano.kinds import VC_JOB, VC_JOB_FLOW, VC_POD_GROUP, VC_QUEUE
 from tests.support.controllers import Documents
 
 
@@ -23,18 +23,18 @@ def figures() -> VolcanoFigures:
         metadata = {"name": name, "namespace": "ns", "uid": f"{kind.kind}-{name}", "resourceVersion": "1"}
         made.observe(Change(how, kind, {"metadata": metadata, "spec": spec, "status": status}))
 
-    tell(k.VC_QUEUE, "q", {}, {})
+    tell(VC_QUEUE, "q", {}, {})
     for phase in ("Running", "Completed", "Completed"):
-        tell(k.VC_JOB, "done", {"queue": "q"}, {"state": {"phase": phase}})
+        tell(VC_JOB, "done", {"queue": "q"}, {"state": {"phase": phase}})
     for phase in ("Restarting", "Failed"):
-        tell(k.VC_JOB, "lost", {"queue": "q"}, {"state": {"phase": phase}})
-    tell(k.VC_JOB, "old", {"queue": "q"}, {"state": {"phase": "Failed"}})
+        tell(VC_JOB, "lost", {"queue": "q"}, {"state": {"phase": phase}})
+    tell(VC_JOB, "old", {"queue": "q"}, {"state": {"phase": "Failed"}})
     for phase in ("Running", "Failed"):
-        tell(k.VC_JOB_FLOW, "flow", {}, {"state": {"phase": phase}})
+        tell(VC_JOB_FLOW, "flow", {}, {"state": {"phase": phase}})
     for name, phases in (("a", ("Pending", "Running")), ("b", ("Inqueue",)), ("c", ("Running",))):
         for phase in phases:
-            tell(k.VC_POD_GROUP, name, {"queue": "q"}, {"phase": phase})
-    tell(k.VC_POD_GROUP, "c", {"queue": "q"}, {"phase": "Running"}, Happened.DELETED)
+            tell(VC_POD_GROUP, name, {"queue": "q"}, {"phase": phase})
+    tell(VC_POD_GROUP, "c", {"queue": "q"}, {"phase": "Running"}, Happened.DELETED)
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -14,29 +13,19 @@ from fairlead.cli.main import cli
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.testing.harness import Harness
-from fairlead.volcano.cli.flags import volcano_options, volcano_setup
 from fairlead.volcano.config.presets import PRESETS
-from fairlead.volcano.config.setup import VolcanoSetup
 from fairlead.volcano.records.quirks import ORIGINAL
+from fairlead.volcano.rounds.settings import rounds_of
+from tests.support.volcano_flags import flags
 
 
-def flags(*arguments: str) -> VolcanoSetup | None:
-    """What a command line comes to."""
-    found: list[VolcanoSetup | None] = []
-
-    @click.command()
-    @volcano_options
-    def command(**given: Any) -> None:
-        found.append(volcano_setup(given))
-
-    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return found[0]
+def assembly_of(*arguments: str) -> SchedulerAssembly:
+    setup = flags(*arguments)
+    return SchedulerAssembly(setups=[] if setup is None else [setup])
 
 
 def scheduler(*arguments: str) -> Scheduler:
-    return SchedulerAssembly(volcano=flags(*arguments)).scheduler(Harness().store)
+    return assembly_of(*arguments).scheduler(Harness().store)
 
 
 def names(made: Scheduler) -> list[str]:
@@ -71,8 +60,7 @@ def test_volcanos_flags_reach_the_rounds() -> None:
         "--scheduler-name", "a", "--scheduler-name", "b", "--percentage-nodes-to-find", "40",
         "--minimum-feasible-nodes", "7", "--minimum-percentage-nodes-to-find", "3",
     )  # fmt: skip
-    rounds = made.profiles["a"].rounds
-    assert rounds is not None
+    rounds = rounds_of(made.profiles["a"])
     assert (rounds.period, rounds.default_queue, rounds.quirks) == (0.25, "main", ORIGINAL)
     assert (rounds.percentage, rounds.min_feasible, rounds.min_percentage) == (40, 7, 3)
     assert rounds.scheduler_names == ("a", "b")
@@ -94,23 +82,20 @@ def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
 def test_a_changed_file_is_in_force_from_the_next_round_on(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text(PRESETS["default"])
-    assembly, told = SchedulerAssembly(volcano=flags("--volcano-conf", str(file))), list[str]()
+    assembly, told = assembly_of("--volcano-conf", str(file)), list[str]()
     made = assembly.scheduler(Harness().store)
-    watcher = None if assembly.volcano is None else assembly.volcano.watcher(told.append)
-    assert watcher is not None
-    assert assembly.look_at_volcano(watcher) is None
+    (look,) = assembly.looks_of_setups(told.append)
+    assert look() is None
     file.write_text(PRESETS["default"].replace("backfill", "backfil"))
-    assert assembly.look_at_volcano(watcher) is None
+    assert look() is None
     assert "stays in force" in told[-1]
-    rounds = made.profiles["volcano"].rounds
-    assert rounds is not None
+    rounds = rounds_of(made.profiles["volcano"])
     assert rounds.actions == ("enqueue", "allocate", "backfill"), "the last good one stays"
     file.write_text(PRESETS["default"].replace("backfill", "backfill, allocate"))
-    reload = assembly.look_at_volcano(watcher)
+    reload = look()
     assert reload is not None
     assert reload(made) == {"actions": "enqueue, allocate, backfill, allocate"}
-    rounds = made.profiles["volcano"].rounds
-    assert rounds is not None
+    rounds = rounds_of(made.profiles["volcano"])
     assert rounds.actions == ("enqueue", "allocate", "backfill", "allocate")
 
 

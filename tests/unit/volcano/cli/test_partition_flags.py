@@ -15,7 +15,8 @@ from fairlead.kube.config.gates import parse_feature_gates
 from fairlead.testing.harness import Harness
 from fairlead.volcano.cli.flags import volcano_options, volcano_setup
 from fairlead.volcano.rounds.partition import WHOLE, Partition, Sharding
-from tests.unit.cli.test_volcano_flags import flags
+from fairlead.volcano.rounds.settings import rounds_of
+from tests.support.volcano_flags import flags
 
 KUBE_CONFIG = "tests/parity/data/kube/scheduler-config.yaml"
 
@@ -23,8 +24,7 @@ KUBE_CONFIG = "tests/parity/data/kube/scheduler-config.yaml"
 def partition(*arguments: str) -> Partition:
     asked = flags("--volcano-conf", "default", *arguments)
     assert asked is not None
-    rounds = asked.profile(asked.first_config()).rounds
-    assert rounds is not None
+    rounds = rounds_of(asked.profile(asked.first_config()))
     return rounds.partition
 
 
@@ -52,8 +52,7 @@ def test_volumes_and_gates() -> None:
     asked = flags("--volcano-conf", "default", "--ignored-provisioners", "a,b", "--csi-storage", "false")
     assert asked is not None
     assert asked.options.csi_storage is False
-    rounds = asked.profile(asked.first_config()).rounds
-    assert rounds is not None
+    rounds = rounds_of(asked.profile(asked.first_config()))
     assert {"a", "b", "rancher.io/local-path"} <= rounds.ignored_provisioners
     assert not rounds.opens_queue_gates
 
@@ -62,8 +61,7 @@ def test_the_gates_of_the_command_reach_the_profile() -> None:
     given = {**_defaults(), "volcano_conf": "default", "gates": parse_feature_gates("SchedulingGatesQueueAdmission=1")}
     asked = volcano_setup(given)
     assert asked is not None
-    rounds = asked.profile(asked.first_config()).rounds
-    assert rounds is not None
+    rounds = rounds_of(asked.profile(asked.first_config()))
     assert rounds.opens_queue_gates
 
 
@@ -86,8 +84,7 @@ def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> UpOptions:
 def test_up_takes_the_same_gates_for_volcano(monkeypatch: pytest.MonkeyPatch, gates: tuple[str, ...]) -> None:
     wish = brought_up(monkeypatch, "--volcano-conf", "default", *gates)
     assert wish.assembly is not None
-    rounds = wish.assembly.scheduler(Harness().store).profiles["volcano"].rounds
-    assert rounds is not None
+    rounds = rounds_of(wish.assembly.scheduler(Harness().store).profiles["volcano"])
     assert rounds.opens_queue_gates == bool(gates)
 
 

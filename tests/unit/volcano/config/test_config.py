@@ -20,6 +20,7 @@ from fairlead.volcano.config.reading import SWITCHES, is_volcano_config, load_vo
 from fairlead.volcano.plugins.catalogue import NAMES
 from fairlead.volcano.queues.capacity import HierarchicalCapacity
 from fairlead.volcano.records.quirks import FIXED
+from fairlead.volcano.rounds.settings import rounds_of
 from fairlead.volcano.rounds.tiers import Tiers
 
 FULL = """
@@ -120,8 +121,7 @@ def test_the_dialect_is_seen_from_the_keys(text: str, volcano: bool) -> None:
 def test_a_misspelt_hierarchy_counts_for_nothing_when_compatible() -> None:
     text = "actions: allocate\ntiers:\n- plugins:\n  - name: capacity\n    enabledHierarchy: true\n"
     profile = profile_of_volcano(load_volcano_config(text, compatible=True))
-    assert profile.rounds is not None
-    assert not isinstance(profile.rounds.tiers[0][0].plugin, HierarchicalCapacity)
+    assert not isinstance(rounds_of(profile).tiers[0][0].plugin, HierarchicalCapacity)
 
 
 # ---- what it becomes ----
@@ -130,9 +130,8 @@ def test_a_misspelt_hierarchy_counts_for_nothing_when_compatible() -> None:
 def test_a_profile_has_the_tiers_the_actions_and_the_flags() -> None:
     options = VolcanoOptions(scheduler_names=("vc", "vc2"), period=0.5, default_queue="main", percentage_of_nodes=30)
     profile = profile_of_volcano(load_volcano_config(FULL), options)
-    rounds = profile.rounds
+    rounds = rounds_of(profile)
     assert profile.name == "vc"
-    assert rounds is not None
     assert (rounds.period, rounds.default_queue, rounds.percentage) == (0.5, "main", 30)
     assert rounds.scheduler_names == ("vc", "vc2")
     assert rounds.actions == ("enqueue", "allocate", "backfill", "reclaim")
@@ -144,7 +143,7 @@ def test_a_profile_has_the_tiers_the_actions_and_the_flags() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_can_be_run(name: str) -> None:
-    assert profile_of_volcano(load_volcano_config(PRESETS[name])).rounds is not None
+    assert rounds_of(profile_of_volcano(load_volcano_config(PRESETS[name]))).tiers
 
 
 def test_the_arguments_of_every_plugin_that_is_built_are_known() -> None:
@@ -154,8 +153,7 @@ def test_the_arguments_of_every_plugin_that_is_built_are_known() -> None:
 def test_a_plugin_of_the_users_own_is_named_by_module() -> None:
     text = "actions: allocate\ntiers:\n- plugins:\n  - name: fairlead.volcano.plugins.priority:Priority\n"
     profile = profile_of_volcano(load_volcano_config(text))
-    assert profile.rounds is not None
-    assert profile.rounds.tiers[0][0].plugin.name == "priority"
+    assert rounds_of(profile).tiers[0][0].plugin.name == "priority"
 
 
 @pytest.mark.parametrize("name", ["nowhere:Plugin", "fairlead.errors:ConfigError", "fairlead.errors:Nothing"])

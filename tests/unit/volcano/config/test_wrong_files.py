@@ -1,4 +1,4 @@
-"""Every file in wrong-volcano/ is refused with the words in the .txt beside it: ours above the line, and below it the
+"""Every file in wrong/ is refused with the words in the .txt beside it: ours above the line, and below it the
 original's, where it refuses the file too."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from fairlead.config.problems import ConfigErrors
 from fairlead.volcano.config.reading import load_volcano_config
 
-WRONG = sorted((Path(__file__).parent / "wrong-volcano").glob("*.yaml"))
+WRONG = sorted((Path(__file__).parent / "wrong").glob("*.yaml"))
 REFUSED_BY_THE_ORIGINAL = {
     "01-misspelt-action", "07-quoted-switch", "08-actions-as-a-list", "09-proportion-with-hierarchical-drf",
     "10-misspelt-top-key", "11-plugins-without-list", "13-tab", "17-empty", "22-arguments-as-a-list",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from fairlead.core.framework.cycle import Cycle
-from fairlead.core.framework.profile import profile_of
 from fairlead.core.state.nodes import Nodes
 from fairlead.errors import ConfigError
 from fairlead.kube.binder import DefaultBinder
@@ -19,12 +17,11 @@ from fairlead.volcano.devices.mig import Part, pick
 from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.round import Round
-from tests.support.rounds import NOW, RoundScenario, scores, task
+from tests.support.cards import A100, OFFERS, REGISTER, containers
+from tests.support.rounds import NOW, RoundScenario, open_with_cycles, scores, task
 
-REGISTER = "volcano.sh/node-vgpu-register"
 TWO = "g0,10,16000,NVIDIA-A100,true,hami-core:g1,10,16000,NVIDIA-A100,true,hami-core:"
 ONE_OLD = "h0,2,8000,NVIDIA-T4,true,hami-core:"
-OFFERS = {"volcano.sh/vgpu-number": "20", "volcano.sh/vgpu-memory": "32000", "volcano.sh/vgpu-cores": "200"}
 
 
 def sharing(mode: str, config: DeviceConfig | None = None, **arguments: Any) -> DeviceShare:
@@ -71,27 +68,10 @@ def annotated(round: Round, name: str) -> dict[str, str]:
     return notes
 
 
-def open_with_cycles(yard: RoundScenario, plugin: Any, *, compatible: bool = False) -> Round:
-    round = yard.open(plugin, compatible=compatible)
-    profile = profile_of("volcano", [DefaultBinder()])
-    for job in round.jobs.values():
-        for one in job.tasks.values():
-            round.cycles[one.uid] = Cycle(
-                pod=one.pod, cluster=round.cluster, profile=profile, now=round.now, rng=round.rng
-            )
-    return round
-
-
 def wants(**amounts: str) -> dict[str, Any]:
     """Limits, which are requests too."""
     given = {f"volcano.sh/{name.replace('_', '-')}": amount for name, amount in amounts.items()}
     return {"asks": given, "limits": given}
-
-
-def containers(*several: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [
-        {"name": f"c{at}", "resources": {"requests": dict(one), "limits": dict(one)}} for at, one in enumerate(several)
-    ]
 
 
 # ---- GPUs by number ----
@@ -365,28 +345,6 @@ def test_who_is_terminating_when_a_round_opens_holds_its_cards() -> None:
 # ---- cards in fixed parts ----
 
 
-A100 = {
-    "nvidia": {
-        "resourceCountName": "volcano.sh/vgpu-number",
-        "resourceMemoryName": "volcano.sh/vgpu-memory",
-        "resourceCoreName": "volcano.sh/vgpu-cores",
-        "knownMigGeometries": [
-            {
-                "models": ["A100-SXM4-40GB"],
-                "allowedGeometries": [
-                    {"group": "group1", "geometries": [{"name": "1g.5gb", "memory": 5120, "count": 7}]},
-                    {
-                        "group": "group2",
-                        "geometries": [
-                            {"name": "2g.10gb", "memory": 10240, "count": 3},
-                            {"name": "1g.5gb", "memory": 5120, "count": 1},
-                        ],
-                    },
-                ],
-            }
-        ],
-    }
-}
 CUT = "m0,10,40000,NVIDIA-A100-SXM4-40GB,true,mig:"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fairlead.cli.explain.commands import _show_group, _show_pod
+from fairlead.cli.explain.commands import show_group, show_pod
 from fairlead.core.framework.profile import profile_of
 from fairlead.testing.builders import node, nodes, pod, priority_class, queue
 from fairlead.testing.harness import Harness
@@ -25,7 +25,7 @@ EVICTING = conf(
 def shown(document: dict[str, Any]) -> str:
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     with console.file:
-        _show_pod(console, document, 5) if "pod" in document else _show_group(console, document)
+        show_pod(console, document, 5) if "pod" in document else show_group(console, document)
         return console.export_text()
 
 
@@ -102,6 +102,7 @@ class ScoringExtender:
     """Gives the last node most."""
 
     name, ignorable, filters, prioritizes, preempts, binds = "http://e/v1", False, False, True, False, False
+    outside = None
 
     def interested(self, pod: Any) -> bool:
         return True

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.core.model.flow import Change, Doc, Reply, Verb, Write
-from fairlead.core.model.kinds import POD, VC_JOB, VC_POD_GROUP, VC_QUEUE
+from fairlead.core.model.kinds import POD
 from fairlead.errors import AlreadyExists
 from fairlead.volcano.jobs.job_groups import group_name
 from fairlead.volcano.jobs.jobs import VolcanoJobs
+from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP, VC_QUEUE
 from tests.support.controllers import Documents, created, patched, refused, settle
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from typing import Any
 
-from fairlead.assembly.housekeeping import housekeepers
+from fairlead.cluster.housekeeping import housekeepers
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
@@ -15,7 +15,8 @@ from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import PodBuilder, deployment, namespace, node, pod, priority_class
 from fairlead.testing.harness import Harness
-from fairlead.volcano.jobs.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
+from fairlead.volcano.jobs.podgroups import MINIMUM_ANNOTATION, QUEUE_ANNOTATION
+from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_POD_GROUP
 
 
 def cluster() -> Harness:
@@ -27,7 +28,7 @@ def plain(name: str, **requests: str) -> PodBuilder:
 
 
 def only_group(cluster: Harness, where: str = "default") -> Doc:
-    (group,) = cluster.list(kinds.VC_POD_GROUP, namespace=where)
+    (group,) = cluster.list(VC_POD_GROUP, namespace=where)
     return group
 
 
@@ -72,7 +73,7 @@ def test_pods_of_other_schedulers_and_pods_with_a_group_are_left_alone() -> None
     world = cluster()
     world.apply(pod("kube"), plain("has").annotated({GROUP_ANNOTATION: "mine"}))
     world.run(1)
-    assert not world.list(kinds.VC_POD_GROUP)
+    assert not world.list(VC_POD_GROUP)
 
 
 def test_the_pods_of_a_deployment_share_the_group_of_their_replica_set() -> None:
@@ -95,7 +96,7 @@ def test_scaling_to_nothing_deletes_the_group_and_scaling_up_makes_it_anew() -> 
     first = only_group(world)["metadata"]["uid"]
     world.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": 0}})
     world.run(60)
-    assert not world.list(kinds.VC_POD_GROUP)
+    assert not world.list(VC_POD_GROUP)
     world.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": 2}})
     world.run(1)
     assert only_group(world)["metadata"]["uid"] != first
@@ -162,7 +163,7 @@ def test_a_pod_that_goes_before_its_group_is_made_leaves_nothing() -> None:
     world.apply(plain("p"))
     world.delete(kinds.POD, "p")
     world.run(60)
-    assert not world.list(kinds.VC_POD_GROUP)
+    assert not world.list(VC_POD_GROUP)
 
 
 async def test_what_the_controller_reads_on_a_remote_cluster_is_what_it_watches() -> None:
@@ -179,5 +180,5 @@ async def test_what_the_controller_reads_on_a_remote_cluster_is_what_it_watches(
             await asyncio.sleep(0.02)
     runtime.stop()
     await running
-    (group,) = store.list(kinds.VC_POD_GROUP)
+    (group,) = store.list(VC_POD_GROUP)
     assert group["spec"]["queue"] == "default"

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.core.model import kinds
+from fairlead.volcano.kinds import VC_NUMATOPOLOGY
 from fairlead.volcano.numa.hints import assigned, chosen, hints, reserved, take
 from fairlead.volcano.numa.plugin import NumaAware
 from fairlead.volcano.numa.views import NumaViews
 from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.records.topology import NumaTopology, compile_numa_topology
-from tests.support.rounds import RoundScenario, refusals, scores, task
-from tests.unit.plugins.volcano.devices.test_deviceshare import open_with_cycles
+from tests.support.rounds import RoundScenario, open_with_cycles, refusals, scores, task
 
 POLICY = "volcano.sh/numa-topology-policy"
 
@@ -148,9 +147,9 @@ def yard_of_machines() -> RoundScenario:
     yard = RoundScenario().queue("default").group("job")
     for name in ("best", "strict", "none", "full"):
         yard.node(name)
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("best"))
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("strict", "0,1,4,5", policy="restricted"))
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("full", ""))
+    yard.put(VC_NUMATOPOLOGY, machine("best"))
+    yard.put(VC_NUMATOPOLOGY, machine("strict", "0,1,4,5", policy="restricted"))
+    yard.put(VC_NUMATOPOLOGY, machine("full", ""))
     return yard
 
 
@@ -187,7 +186,7 @@ def test_only_guaranteed_pods_are_looked_at() -> None:
 
 def test_each_container_gets_cpus_of_its_own() -> None:
     yard = RoundScenario().queue("default").group("job").node("a")
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
+    yard.put(VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     amounts = {"cpu": "3", "memory": "1Gi"}
     resources = {"requests": amounts, "limits": amounts}
     for name, count in (("two", 2), ("three", 3)):
@@ -202,8 +201,8 @@ def test_each_container_gets_cpus_of_its_own() -> None:
 
 def test_fewer_numa_nodes_are_better() -> None:
     yard = RoundScenario().queue("default").group("job").node("a").node("b")
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("a"))
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
+    yard.put(VC_NUMATOPOLOGY, machine("a"))
+    yard.put(VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
     yard.pod("x", "job", **whole("4"), annotations=with_policy("best-effort")).pod("z", "job")
     plugin = NumaAware(weight=3)
     round = yard.open(plugin)
@@ -214,7 +213,7 @@ def test_fewer_numa_nodes_are_better() -> None:
 
 def test_what_a_pod_gets_is_told_and_taken() -> None:
     yard = RoundScenario().queue("default").group("job").node("a")
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
+    yard.put(VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     for name in ("x", "y", "z"):
         yard.pod(name, "job", **whole("4"), annotations=with_policy("single-numa-node"))
     plugin = NumaAware()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.core.model import kinds
-from fairlead.core.model.usage import NodeUsage, UsageBoard
+from fairlead.core.model.usage import NodeUsage
 from fairlead.volcano.plugins.catalogue import NAMES, tier_plugin
 from fairlead.volcano.plugins.pdb import DisruptionBudgets
 from fairlead.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
@@ -16,7 +16,7 @@ from fairlead.volcano.plugins.resourcequota import ResourceQuotaPlugin
 from fairlead.volcano.plugins.usage import UsagePlugin
 from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.tiers import Vote
-from tests.support.rounds import NOW, RoundScenario, refusals, scores, task
+from tests.support.rounds import NOW, RoundScenario, measured, refusals, scores, task
 
 # ---- pdb ----
 
@@ -74,12 +74,6 @@ def test_compatible_rounds_count_who_is_only_asked_about() -> None:
 
 
 # ---- usage ----
-
-
-def measured(**usage: NodeUsage) -> UsageBoard:
-    board = UsageBoard()
-    board.put(usage)
-    return board
 
 
 def busy_yard() -> RoundScenario:

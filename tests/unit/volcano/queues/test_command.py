@@ -108,7 +108,7 @@ def test_nodes_that_refuse_are_the_answer_when_everything_else_passed() -> None:
 @pytest.fixture(scope="module")
 def kubeconfig() -> Iterator[Path]:
     world = small_world()
-    served = Served(world.store, world.runtime, explainers=[partial(world.runtime.ask, world.scheduler)])
+    served = Served(world.assembled, world.runtime, explainers=[partial(world.runtime.ask, world.scheduler)])
     try:
         yield served.kubeconfig
     finally:
@@ -167,7 +167,7 @@ def test_explain_job_and_podgroup_give_one_answer(kubeconfig: Path) -> None:
 
 def test_without_a_scheduler_the_object_is_shown() -> None:
     world = small_world()
-    served = Served(world.store, world.runtime)
+    served = Served(world.assembled, world.runtime)
     try:
         result = run(served.kubeconfig, "queue", "explain", "small")
     finally:

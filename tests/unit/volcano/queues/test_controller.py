@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import podgroup, queue
 from fairlead.testing.harness import Harness
+from fairlead.volcano.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
 from fairlead.volcano.queues.controller import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
 
 
@@ -20,21 +20,21 @@ def cluster() -> Harness:
 
 
 def status(cluster: Harness, name: str) -> Doc:
-    found = cluster.get(kinds.VC_QUEUE, name)
+    found = cluster.get(VC_QUEUE, name)
     assert found is not None
     return dict(found.get("status") or {})
 
 
 def command(cluster: Harness, action: str, name: str) -> None:
-    target = {"apiVersion": kinds.VC_QUEUE.api_version, "kind": "Queue", "name": name, "uid": "any"}
+    target = {"apiVersion": VC_QUEUE.api_version, "kind": "Queue", "name": name, "uid": "any"}
     body = {
-        "apiVersion": kinds.VC_COMMAND.api_version,
+        "apiVersion": VC_COMMAND.api_version,
         "kind": "Command",
         "metadata": {"generateName": f"{name}-{action.lower()}-", "namespace": "default"},
         "action": action,
         "target": target,
     }
-    cluster.perform(Write(Verb.CREATE, kinds.VC_COMMAND, "default", "", body))
+    cluster.perform(Write(Verb.CREATE, VC_COMMAND, "default", "", body))
     cluster.run(1)
 
 
@@ -69,7 +69,7 @@ def test_root_and_default_are_made_and_opened() -> None:
     world = cluster()
     world.run(1)
     assert {name: status(world, name)["state"] for name in ("root", "default")} == {"root": "Open", "default": "Open"}
-    root, default = world.get(kinds.VC_QUEUE, "root"), world.get(kinds.VC_QUEUE, "default")
+    root, default = world.get(VC_QUEUE, "root"), world.get(VC_QUEUE, "default")
     assert root is not None
     assert default is not None
     assert (root["spec"]["reclaimable"], default["spec"]["reclaimable"]) == (False, True)
@@ -81,14 +81,14 @@ def test_groups_that_come_and_go_change_nothing_of_an_open_queue() -> None:
     world = cluster()
     world.apply(queue("q"))
     world.run(1)
-    before = world.get(kinds.VC_QUEUE, "q")
+    before = world.get(VC_QUEUE, "q")
     for at, phase in enumerate(("Pending", "Inqueue", "Running", "Running", "Completed", "Unknown")):
         group_in(world, f"g{at}", "q", phase)
     world.run(1)
-    world.delete(kinds.VC_POD_GROUP, "g2")
+    world.delete(VC_POD_GROUP, "g2")
     world.run(1)
     assert status(world, "q")["state"] == "Open"
-    assert world.get(kinds.VC_QUEUE, "q") == before
+    assert world.get(VC_QUEUE, "q") == before
 
 
 def test_a_command_closes_a_queue_and_is_gone() -> None:
@@ -98,9 +98,9 @@ def test_a_command_closes_a_queue_and_is_gone() -> None:
     world.run(1)
     command(world, "CloseQueue", "q")
     assert status(world, "q")["state"] == "Closing"
-    assert not world.list(kinds.VC_COMMAND)
+    assert not world.list(VC_COMMAND)
     assert world.events("q") == [("CloseQueue", "Close queue succeed")]
-    world.delete(kinds.VC_POD_GROUP, "g")
+    world.delete(VC_POD_GROUP, "g")
     world.run(1)
     assert status(world, "q")["state"] == "Closed"
     command(world, "OpenQueue", "q")
@@ -121,7 +121,7 @@ def test_a_parent_takes_its_children_along_and_only_those_it_closed() -> None:
     command(world, "CloseQueue", "b")
     command(world, "CloseQueue", "p")
     assert {name: status(world, name)["state"] for name in "pabc"} == dict.fromkeys("pabc", "Closed")
-    marked = world.get(kinds.VC_QUEUE, "a")
+    marked = world.get(VC_QUEUE, "a")
     assert marked is not None
     assert marked["metadata"]["annotations"][CLOSED_BY_PARENT] == "true"
     command(world, "OpenQueue", "p")
@@ -149,9 +149,9 @@ def test_a_queue_that_moves_under_a_closed_parent_is_closed() -> None:
     world.apply(queue("p"), queue("a"))
     world.run(1)
     command(world, "CloseQueue", "p")
-    world.patch(kinds.VC_QUEUE, "a", {"spec": {"parent": "p"}})
+    world.patch(VC_QUEUE, "a", {"spec": {"parent": "p"}})
     world.run(1)
     assert status(world, "a")["state"] == "Closed"
-    world.patch(kinds.VC_QUEUE, "a", {"spec": {"parent": "root"}})
+    world.patch(VC_QUEUE, "a", {"spec": {"parent": "root"}})
     world.run(1)
     assert status(world, "a")["state"] == "Open"

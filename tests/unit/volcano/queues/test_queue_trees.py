@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.core.model import kinds
 from fairlead.testing.builders import job, nodes, podgroup, queue
 from fairlead.volcano.config.presets import PRESETS
+from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 from tests.support.volcano import VolcanoHarness, conf
 
 TREE = conf(
@@ -58,8 +59,8 @@ def test_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
     """The API lets no such group in; its queue may have got children since."""
     world = world_of_trees()
     world.gang("lost", 1, queue="a", asks={"cpu": "1"}, needs={"cpu": "1"})
-    lost = world.get(kinds.VC_POD_GROUP, "lost") or {}
-    world.store.restore(kinds.VC_POD_GROUP, {**lost, "spec": {**lost["spec"], "queue": "team"}})
+    lost = world.get(VC_POD_GROUP, "lost") or {}
+    world.store.restore(VC_POD_GROUP, {**lost, "spec": {**lost["spec"], "queue": "team"}})
     world.gang("fine", 1, queue="a", asks={"cpu": "1"})
     world.run(3)
     assert world.running() == {"fine": 1}
@@ -72,8 +73,8 @@ def test_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
 def test_a_queue_without_its_parent_stops_nobody_else() -> None:
     """The API lets no such queue in; one may have been there before, or come from a snapshot."""
     world = world_of_trees()
-    orphan = world.get(kinds.VC_QUEUE, "b") or {}
-    world.store.restore(kinds.VC_QUEUE, {**orphan, "spec": {**orphan["spec"], "parent": "nowhere"}})
+    orphan = world.get(VC_QUEUE, "b") or {}
+    world.store.restore(VC_QUEUE, {**orphan, "spec": {**orphan["spec"], "parent": "nowhere"}})
     world.gang("lost", 1, queue="b", asks={"cpu": "1"}, needs={"cpu": "1"})
     world.gang("fine", 1, queue="a", asks={"cpu": "1"})
     world.run(3)
@@ -90,10 +91,10 @@ def test_a_closed_queue_and_one_that_gives_nothing_back_say_so() -> None:
         "it has more than it deserves: 4 of 2 cpu, and keeps it: reclaimable is off"
         in queue_document(world, "a")["why"]
     )
-    world.patch(kinds.VC_QUEUE, "a", {"spec": {"reclaimable": True}})
+    world.patch(VC_QUEUE, "a", {"spec": {"reclaimable": True}})
     world.run(3)
     assert "it has more than it deserves: 4 of 2 cpu, which others may reclaim" in queue_document(world, "a")["why"]
-    world.patch(kinds.VC_QUEUE, "a", {"spec": {"capability": {"cpu": "3"}}})
+    world.patch(VC_QUEUE, "a", {"spec": {"capability": {"cpu": "3"}}})
     world.run(3)
     over = "it has more than its limit: 4 of 3 cpu; nothing is placed until it has less"
     assert over in queue_document(world, "a")["why"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.framework.profile import Rounds
 from fairlead.testing.builders import pod, queue
 from fairlead.volcano.plugins.gang import GangTierPlugin
 from fairlead.volcano.plugins.predicates import Predicates
@@ -15,6 +14,7 @@ from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.closing import close_round
 from fairlead.volcano.rounds.node_search import enough
 from fairlead.volcano.rounds.round import Round
+from fairlead.volcano.rounds.settings import Rounds
 from tests.support.documents import GROUP
 from tests.support.rounds import ROLE, cluster_of, gang, round_over, small_node, task
 

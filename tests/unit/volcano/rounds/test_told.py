@@ -6,6 +6,7 @@ from fairlead.core.engine.cycle.events import EventRecorder
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Write
 from fairlead.testing.builders import Builder
+from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import close_round
@@ -32,7 +33,7 @@ class Rounds:
         self.passed += 1.0  # a second from one round to the next
         round.now += self.passed
         writes = self.writer.closing(round, close_round(round))
-        return [write for write in writes if write.kind is not kinds.VC_QUEUE]
+        return [write for write in writes if write.kind is not VC_QUEUE]
 
 
 def _start(round: Round, running: int) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.core.model import kinds
+from fairlead.core.model.number_sets import parse_number_set
+from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.plugins.gang import GangTierPlugin
 from fairlead.volcano.records.topology import (
     ROOT,
@@ -14,7 +15,6 @@ from fairlead.volcano.records.topology import (
     compile_hyper_node,
     compile_node_shard,
     compile_numa_topology,
-    parse_cpu_set,
 )
 from fairlead.volcano.rounds.tiers import Purpose
 from fairlead.volcano.topology.network_topology import NetworkTopologyAware
@@ -111,7 +111,7 @@ def test_members_that_cannot_be_read_or_do_not_exist_are_nobody() -> None:
 def test_the_tree_follows_nodes_and_hypernodes() -> None:
     yard = RoundScenario().node("n0").node("n1", {"rack": "r"})
     yard.put(
-        kinds.VC_HYPER_NODE,
+        VC_HYPER_NODE,
         hyper_node("s", 1, {"type": "Node", "selector": {"labelMatch": {"matchLabels": {"rack": "r"}}}}),
     )
     first = yard.open().topology
@@ -136,7 +136,7 @@ def test_numa_layouts_and_shards_are_read() -> None:
     assert layout.allocatable["cpu"] == {0, 1, 2, 5}
     assert layout.reserved == {"cpu": 500}
     assert layout.cpus[5].numa == 1
-    assert parse_cpu_set("") == frozenset()
+    assert parse_number_set("") == frozenset()
     shard = compile_node_shard(
         {"metadata": {"name": "volcano"}, "spec": {"nodesDesired": ["a"]}, "status": {"nodesInUse": ["b"]}}
     )
@@ -151,7 +151,7 @@ def yard_of_racks(**topology: Any) -> RoundScenario:
     for name, labels in NODES.items():
         yard.node(name, labels, cpu="4")
     for document in RACKS:
-        yard.put(kinds.VC_HYPER_NODE, document)
+        yard.put(VC_HYPER_NODE, document)
     return yard.queue("default").group("job", minMember=2, networkTopology=topology or None)
 
 

@@ -12,8 +12,7 @@ from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.topology.buckets import JobBuckets, rules_of
 from fairlead.volcano.topology.task_topology import TaskTopology
-from tests.support.rounds import NOW, RoundScenario, scores, task
-from tests.unit.plugins.volcano.test_smaller_plugins import measured
+from tests.support.rounds import NOW, RoundScenario, measured, scores, task
 
 TOPOLOGY = "volcano.sh/task-topology"
 

@@ -23,7 +23,14 @@ from fairlead.cluster.controllers.workloads.job_progress import (
 )
 from fairlead.cluster.controllers.workloads.pod_templates import pod_from_template
 from fairlead.cluster.controllers.workqueue import Reconciler
-from fairlead.cluster.controllers.writes import condition, create, delete, namespaced_name, patch_status
+from fairlead.cluster.controllers.writes import (
+    condition,
+    create,
+    delete,
+    identity,
+    namespaced_name,
+    patch_status,
+)
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import JOB, POD
 from fairlead.core.model.times import seconds_of, timestamp
@@ -53,17 +60,17 @@ class Jobs(Reconciler[Key]):
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(JOB)
-        self._keys: dict[str, Key] = {}  # uid -> Job
+        self._keys: dict[str, Key] = {}  # identity -> Job
         self._tallies: dict[str, FinishedPods] = {}
 
     def observe(self, change: Change) -> None:
         if change.kind is JOB:
-            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
+            own, key = identity(change.doc), namespaced_name(change.doc)
             if change.gone:
-                self._keys.pop(uid, None)
-                self._tallies.pop(uid, None)
+                self._keys.pop(own, None)
+                self._tallies.pop(own, None)
             else:
-                self._keys[uid] = key
+                self._keys[own] = key
                 self.queue.add(key)
         elif change.kind is POD:
             self._observe_pod(change)
@@ -88,17 +95,16 @@ class Jobs(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         job = self.view.get(JOB, *key)
-        if job is None or job["metadata"]["uid"] not in self._keys or job["metadata"].get("deletionTimestamp"):
+        if job is None or identity(job) not in self._keys or job["metadata"].get("deletionTimestamp"):
             return
         if job["spec"].get("managedBy", _OURS) != _OURS:
             return
         if is_finished(job):
             yield from self._expire(key, job, now)
             return
-        uid = job["metadata"]["uid"]
-        tally = self._tallies.setdefault(uid, FinishedPods())
+        tally = self._tallies.setdefault(identity(job), FinishedPods())
         tally.begin(job.get("status") or {})
-        pods = self._pods.of(uid)
+        pods = self._pods.of(identity(job))
         active = [pod for pod in pods if pod.is_active]
         ending = self._ending(job, tally, active, now)
         if ending is not None and not ending.succeeded:

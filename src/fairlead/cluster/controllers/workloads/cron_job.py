@@ -16,6 +16,8 @@ from fairlead.cluster.controllers.writes import (
     controller_of,
     create,
     delete,
+    identity,
+    identity_of_controller,
     namespaced_name,
     owner_reference,
     patch_status,
@@ -94,17 +96,17 @@ class CronJobs(Reconciler[Key]):
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
-        self._keys: dict[str, Key] = {}  # uid -> CronJob
-        self._runs: dict[str, dict[str, CronRun]] = {}  # uid of the CronJob -> by name
-        self._owners: dict[str, str] = {}  # uid of a Job -> uid of its CronJob
+        self._keys: dict[str, Key] = {}  # identity -> CronJob
+        self._runs: dict[str, dict[str, CronRun]] = {}  # identity of the CronJob -> by name
+        self._owners: dict[str, str] = {}  # uid of a Job -> identity of its CronJob
 
     def observe(self, change: Change) -> None:
         if change.kind is self.kind:
-            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
+            own, key = identity(change.doc), namespaced_name(change.doc)
             if change.gone:
-                self._keys.pop(uid, None)
+                self._keys.pop(own, None)
             else:
-                self._keys[uid] = key
+                self._keys[own] = key
                 self.queue.add(key)
         elif change.kind is self.job_kind:
             self._observe_job(change)
@@ -120,7 +122,7 @@ class CronJobs(Reconciler[Key]):
                 del self._runs[owner]
         ours = (reference.get("apiVersion"), reference.get("kind")) == (self.kind.api_version, self.kind.kind)
         if not change.gone and ours:
-            owner = self._owners[uid] = reference["uid"]
+            owner = self._owners[uid] = identity_of_controller(change.doc)
             self._runs.setdefault(owner, {})[name] = self.run_of(change.doc)
         if owner in self._keys:
             self.queue.add(self._keys[owner])
@@ -129,9 +131,9 @@ class CronJobs(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(self.kind, *key)
-        if doc is None or doc["metadata"]["uid"] not in self._keys:
+        if doc is None or identity(doc) not in self._keys:
             return
-        runs = self._runs.get(doc["metadata"]["uid"], {})
+        runs = self._runs.get(identity(doc), {})
         yield from self._report(doc, runs, now)
         if doc["metadata"].get("deletionTimestamp"):
             return

@@ -27,6 +27,9 @@ _SHORTHANDS = {
     "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }  # fmt: skip
 _PART = re.compile(r"(\*|\?|[a-z0-9]+)(?:-([a-z0-9]+))?(?:/([0-9]+))?")
+_ZONE_PART = re.compile(r"[A-Za-z0-9._+][A-Za-z0-9._+-]{0,13}")
+_LONGEST = 9
+"""Characters of a number or a name; Python reads no int of more than some thousand digits."""
 _YEARS = 5
 """A schedule that is not due for so long (the 30th of February) is never due."""
 
@@ -112,7 +115,7 @@ class Schedule:
 @lru_cache(maxsize=512)
 def parse_schedule(text: str, zone: str = "") -> Schedule:
     """Raises ScheduleError with what is wrong."""
-    where = _zone(zone)
+    where = zone_of(zone)
     text = text.strip()
     if text.startswith("@every "):
         try:
@@ -135,7 +138,14 @@ def parse_schedule(text: str, zone: str = "") -> Schedule:
     )
 
 
-def _zone(name: str) -> tzinfo:
+def is_zone_part(text: str) -> bool:
+    """Whether a zone's name may have this between its slashes. A zone is looked up by its name in a directory, so no
+    part leads out of there."""
+    return _ZONE_PART.fullmatch(text) is not None and text not in (".", "..")
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name, UTC without one. Raises ScheduleError."""
     if not name:
         return UTC
     try:
@@ -149,7 +159,7 @@ def _field(text: str, low: int, high: int, names: Mapping[str, int]) -> _Field:
     starred = False
     for part in text.split(","):
         found = _PART.fullmatch(part)
-        if found is None:
+        if found is None or max(map(len, found.groups(""))) > _LONGEST:
             raise ScheduleError(f"failed to parse int from {part}")
         step = int(found[3] or 1)
         if step == 0:

@@ -22,7 +22,13 @@ from fairlead.cluster.controllers.workloads.daemon_pods import (
 from fairlead.cluster.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.cluster.controllers.workloads.shares import share
 from fairlead.cluster.controllers.workqueue import Reconciler
-from fairlead.cluster.controllers.writes import create, delete, namespaced_name, patch_status
+from fairlead.cluster.controllers.writes import (
+    create,
+    delete,
+    identity,
+    namespaced_name,
+    patch_status,
+)
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 
@@ -77,9 +83,9 @@ class DaemonSets(Reconciler[Key]):
         self._pods = OwnedPods(DAEMON_SET)
         self._targets: dict[Key, str] = {}  # pod -> node
         self._history = RevisionHistory(DAEMON_SET, label=HASH_LABEL)
-        self._keys: dict[str, Key] = {}  # uid -> DaemonSet
+        self._keys: dict[str, Key] = {}  # identity -> DaemonSet
         self._sites: dict[str, Site] = {}
-        self._verdicts: dict[str, tuple[int, dict[str, DaemonDecision]]] = {}  # uid -> generation, by node
+        self._verdicts: dict[str, tuple[int, dict[str, DaemonDecision]]] = {}  # identity -> generation, by node
         self._setbacks: dict[tuple[str, str], tuple[int, float]] = {}  # (uid, node) -> failures, not before
 
     def observe(self, change: Change) -> None:
@@ -93,12 +99,12 @@ class DaemonSets(Reconciler[Key]):
             self._history.observe(change)
 
     def _observe_owner(self, change: Change) -> None:
-        uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
+        own, key = identity(change.doc), namespaced_name(change.doc)
         if change.gone:
-            self._keys.pop(uid, None)
-            self._verdicts.pop(uid, None)
+            self._keys.pop(own, None)
+            self._verdicts.pop(own, None)
         else:
-            self._keys[uid] = key
+            self._keys[own] = key
             self.queue.add(key)
 
     def _observe_pod(self, change: Change) -> None:
@@ -126,29 +132,28 @@ class DaemonSets(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(DAEMON_SET, *key)
-        if doc is None or doc["metadata"]["uid"] not in self._keys or doc["metadata"].get("deletionTimestamp"):
+        if doc is None or identity(doc) not in self._keys or doc["metadata"].get("deletionTimestamp"):
             return
-        uid = doc["metadata"]["uid"]
         plan = self._history.plan(self.view, doc, (doc.get("status") or {}).get("collisionCount") or 0)
         yield from plan.writes
-        seen = _Set(key, doc, plan.update["metadata"]["labels"][HASH_LABEL], self._by_node(uid), {}, now)
+        seen = _Set(key, doc, plan.update["metadata"]["labels"][HASH_LABEL], self._by_node(identity(doc)), {}, now)
         seen.verdicts.update(self._judge(doc))
         yield from self._balance(seen)
         yield from self._report(seen)
         hashes = {pod.labels.get(HASH_LABEL) for pods in seen.pods.values() for pod in pods} | {seen.hash}
         yield from self._history.surplus(doc, {f"{key[1]}-{hash_}" for hash_ in hashes})
 
-    def _by_node(self, uid: str) -> dict[str, list[PodFact]]:
+    def _by_node(self, owner: str) -> dict[str, list[PodFact]]:
         pods: dict[str, list[PodFact]] = {}
-        for pod in self._pods.of(uid):
+        for pod in self._pods.of(owner):
             pods.setdefault(self._targets[pod.key], []).append(pod)
         return pods
 
     def _judge(self, doc: Doc) -> dict[str, DaemonDecision]:
-        uid, generation = doc["metadata"]["uid"], doc["metadata"].get("generation") or 0
-        known = self._verdicts.get(uid)
+        own, generation = identity(doc), doc["metadata"].get("generation") or 0
+        known = self._verdicts.get(own)
         if known is None or known[0] != generation:
-            known = self._verdicts[uid] = generation, {}
+            known = self._verdicts[own] = generation, {}
         for name, site in self._sites.items():
             if name not in known[1]:
                 known[1][name] = verdict(doc, site)

@@ -38,9 +38,10 @@ from fairlead.cluster.controllers.workloads.rollout import (
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import (
     condition,
-    controller_of,
     create,
     delete,
+    identity,
+    identity_of_controller,
     namespaced_name,
     owner_reference,
     patch,
@@ -72,18 +73,18 @@ class Deployments(Reconciler[Key]):
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
-        self._keys: dict[str, Key] = {}  # uid -> Deployment
+        self._keys: dict[str, Key] = {}  # identity -> Deployment
         self._sets: dict[Key, Doc] = {}
-        self._owned: dict[str, dict[Key, None]] = {}  # uid of the owner, or "" -> ReplicaSets
+        self._owned: dict[str, dict[Key, None]] = {}  # identity of the owner, or "" -> ReplicaSets
         self._collided: set[Key] = set()
 
     def observe(self, change: Change) -> None:
         if change.kind is DEPLOYMENT:
-            key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
+            key, own = namespaced_name(change.doc), identity(change.doc)
             if change.gone:
-                self._keys.pop(uid, None)
+                self._keys.pop(own, None)
             else:
-                self._keys[uid] = key
+                self._keys[own] = key
                 self.queue.add(key)
         elif change.kind is REPLICA_SET:
             self._observe_set(change)
@@ -92,15 +93,15 @@ class Deployments(Reconciler[Key]):
         key = namespaced_name(change.doc)
         old = self._sets.pop(key, None)
         if old is not None:
-            self._owned[_owner(old)].pop(key)
+            self._owned[identity_of_controller(old)].pop(key)
             self._name_owner(old)
         if not change.gone:
             self._sets[key] = change.doc
-            self._owned.setdefault(_owner(change.doc), {})[key] = None
+            self._owned.setdefault(identity_of_controller(change.doc), {})[key] = None
             self._name_owner(change.doc)
 
     def _name_owner(self, replica_set: Doc) -> None:
-        key = self._keys.get(_owner(replica_set))
+        key = self._keys.get(identity_of_controller(replica_set))
         if key is not None:
             self.queue.add(key)
 
@@ -108,7 +109,7 @@ class Deployments(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         deployment = self.view.get(DEPLOYMENT, *key)
-        if deployment is None or deployment["metadata"]["uid"] not in self._keys:
+        if deployment is None or identity(deployment) not in self._keys:
             return
         sets = self._sets_of(deployment)
         template = deployment["spec"]["template"]
@@ -126,7 +127,7 @@ class Deployments(Reconciler[Key]):
             yield from self._roll(key, deployment, new, old, now)
 
     def _sets_of(self, deployment: Doc) -> list[Doc]:
-        return [self._sets[key] for key in self._owned.get(deployment["metadata"]["uid"], ())]
+        return [self._sets[key] for key in self._owned.get(identity(deployment), ())]
 
     def _adopt(self, deployment: Doc) -> Iterable[Write]:
         """Take over matching ReplicaSets that nobody controls."""
@@ -302,11 +303,6 @@ def _all_gone(old: Sequence[Doc]) -> bool:
         or told(one, "observedGeneration") < (one["metadata"].get("generation") or 0)
         for one in old
     )
-
-
-def _owner(replica_set: Doc) -> str:
-    owner = controller_of(replica_set) if "ownerReferences" in replica_set["metadata"] else None
-    return "" if owner is None else owner["uid"]
 
 
 def _age(doc: Doc) -> tuple[str, str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
 _FIRST_DELAY, _LONGEST_DELAY = 10.0, 600.0
+_MOST_INDEXES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -98,11 +99,11 @@ def put_condition(conditions: list[Doc], new: Doc) -> list[Doc]:
 
 
 def indexes_of(text: str) -> set[int]:
-    """`1,3-5` as numbers."""
+    """`1,3-5` as numbers, the first million of them: whoever may write the status may write any range."""
     indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        indexes.update(range(int(first), int(last or first) + 1))
+        indexes.update(range(int(first), int(last or first) + 1)[: max(0, _MOST_INDEXES - len(indexes))])
     return indexes
 
 

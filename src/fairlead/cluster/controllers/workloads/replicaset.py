@@ -17,6 +17,8 @@ from fairlead.cluster.controllers.writes import (
     controller_of,
     create,
     delete,
+    identity,
+    identity_of_controller,
     namespaced_name,
     owner_reference,
     patch,
@@ -43,10 +45,10 @@ class ReplicaSets(Reconciler[Key]):
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(self.kind)
-        self._keys: dict[str, Key] = {}  # uid -> owner
+        self._keys: dict[str, Key] = {}  # identity -> owner
         self._selectors: dict[str, dict[Key, LabelSelector]] = {}  # by namespace
         self._strays: dict[str, dict[Key, Mapping[str, str]]] = {}  # labels of pods that nobody controls
-        self._parents: dict[str, str] = {}  # uid of a ReplicaSet -> uid of its Deployment
+        self._parents: dict[str, str] = {}  # identity of a ReplicaSet -> of its Deployment
         self._siblings: dict[str, dict[str, None]] = {}  # and back
         self._failures: dict[Key, str] = {}
 
@@ -62,28 +64,28 @@ class ReplicaSets(Reconciler[Key]):
             self._observe_pod(change)
 
     def _observe_owner(self, change: Change) -> None:
-        key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
-        parent = controller_of(change.doc) if "spec" in change.doc else None
+        key, own = namespaced_name(change.doc), identity(change.doc)
+        parent = identity_of_controller(change.doc) if "spec" in change.doc else ""
         if change.gone:
-            self._keys.pop(uid, None)
+            self._keys.pop(own, None)
             self._selectors.get(key[0], {}).pop(key, None)
             self._failures.pop(key, None)
             self.queue.forget(key)
-            self._leave_siblings(uid)
+            self._leave_siblings(own)
             return
-        self._keys[uid] = key
+        self._keys[own] = key
         self._selectors.setdefault(key[0], {})[key] = self._selector(change.doc)
-        if self._parents.get(uid) != (parent or {}).get("uid"):
-            self._leave_siblings(uid)
-            if parent is not None:
-                self._parents[uid] = parent["uid"]
-                self._siblings.setdefault(parent["uid"], {})[uid] = None
+        if self._parents.get(own, "") != parent:
+            self._leave_siblings(own)
+            if parent:
+                self._parents[own] = parent
+                self._siblings.setdefault(parent, {})[own] = None
         self.queue.add(key)
 
-    def _leave_siblings(self, uid: str) -> None:
-        parent = self._parents.pop(uid, None)
+    def _leave_siblings(self, own: str) -> None:
+        parent = self._parents.pop(own, None)
         if parent is not None:
-            del self._siblings[parent][uid]
+            del self._siblings[parent][own]
             if not self._siblings[parent]:
                 del self._siblings[parent]
 
@@ -115,13 +117,13 @@ class ReplicaSets(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         owner = self.view.get(self.kind, *key)
-        if owner is None or owner["metadata"]["uid"] not in self._keys:
+        if owner is None or identity(owner) not in self._keys:
             return
         is_leaving = bool(owner["metadata"].get("deletionTimestamp"))
         selector = self._selectors[key[0]][key]
         if not is_leaving:
             yield from self._claim(owner, selector)
-        pods = [pod for pod in self._pods.of(owner["metadata"]["uid"]) if selector.matches(pod.labels)]
+        pods = [pod for pod in self._pods.of(identity(owner)) if selector.matches(pod.labels)]
         active = [pod for pod in pods if pod.is_active]
         excess = len(active) - owner["spec"].get("replicas", 1)
         if excess < 0 and not is_leaving:
@@ -140,7 +142,7 @@ class ReplicaSets(Reconciler[Key]):
             if pod is not None and controller_of(pod) is None and _may_be_adopted(pod):
                 references = [*(pod["metadata"].get("ownerReferences") or ()), owner_reference(self.kind, owner)]
                 yield patch(POD, pod, {"metadata": {"ownerReferences": references}})
-        for fact in self._pods.of(uid):
+        for fact in self._pods.of(identity(owner)):
             pod = self.view.get(POD, *fact.key) if not fact.deleting and not selector.matches(fact.labels) else None
             if pod is not None:
                 kept = [one for one in pod["metadata"].get("ownerReferences") or () if one["uid"] != uid]
@@ -153,8 +155,8 @@ class ReplicaSets(Reconciler[Key]):
         return [create(POD, pod) for _ in range(min(missing, limit))]
 
     def _delete(self, owner: Doc, active: list[PodFact], excess: int, now: float) -> Iterable[Write]:
-        related = self._siblings.get((controller_of(owner) or {}).get("uid", ""), [owner["metadata"]["uid"]])
-        neighbours = Counter(pod.node for uid in related for pod in self._pods.of(uid) if pod.is_active and pod.node)
+        related = self._siblings.get(identity_of_controller(owner), [identity(owner)])
+        neighbours = Counter(pod.node for own in related for pod in self._pods.of(own) if pod.is_active and pod.node)
         for pod in deletion_order(active, neighbours)[: min(excess, _BURST)]:
             yield delete(POD, pod.doc)
             yield from self.event(self.kind, owner, "SuccessfulDelete", f"Deleted pod: {pod.name}")

@@ -11,7 +11,15 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.cluster.controllers.workloads.pod_templates import template_hash
-from fairlead.cluster.controllers.writes import controller_of, create, delete, owner_reference, patch
+from fairlead.cluster.controllers.writes import (
+    controller_of,
+    create,
+    delete,
+    identity,
+    identity_of_controller,
+    owner_reference,
+    patch,
+)
 from fairlead.core.model.kinds import CONTROLLER_REVISION
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ class RevisionHistory:
     def __init__(self, kind: Kind, *, label: str) -> None:
         self._kind, self._label = kind, label
         self._by_owner: dict[str, dict[str, Doc]] = {}
-        self._owners: dict[str, str] = {}  # uid of a revision -> uid of its owner
+        self._owners: dict[str, str] = {}  # uid of a revision -> identity of its owner
 
     def observe(self, change: Change) -> None:
         """Take in a change of a revision. (Of one that was deleted there may be no more than its name and uid.)"""
@@ -45,21 +53,21 @@ class RevisionHistory:
             self._by_owner[before].pop(name, None)
             if not self._by_owner[before]:
                 del self._by_owner[before]
-        owner = controller_of(change.doc) or {}
-        if not change.gone and owner.get("kind") == self._kind.kind:
-            self._owners[uid] = owner["uid"]
-            self._by_owner.setdefault(owner["uid"], {})[name] = change.doc
+        reference = controller_of(change.doc) or {}
+        if not change.gone and reference.get("kind") == self._kind.kind:
+            owner = self._owners[uid] = identity_of_controller(change.doc)
+            self._by_owner.setdefault(owner, {})[name] = change.doc
 
-    def of(self, uid: str) -> list[Doc]:
-        """Oldest number first."""
-        known = self._by_owner.get(uid, {}).values()
+    def of(self, owner: str) -> list[Doc]:
+        """Those of the owner with this `identity`, the oldest number first."""
+        known = self._by_owner.get(owner, {}).values()
         return sorted(known, key=lambda one: (one["revision"], one["metadata"]["name"]))
 
-    def named(self, uid: str, name: str) -> Doc | None:
-        return self._by_owner.get(uid, {}).get(name)
+    def named(self, owner: str, name: str) -> Doc | None:
+        return self._by_owner.get(owner, {}).get(name)
 
     def plan(self, view: DocView, owner: Doc, collisions: int) -> RevisionPlan:
-        revisions = self.of(owner["metadata"]["uid"])
+        revisions = self.of(identity(owner))
         data = _data(owner["spec"]["template"])
         number = revisions[-1]["revision"] + 1 if revisions else 1
         same = next((one for one in reversed(revisions) if one["data"] == data), None)
@@ -72,7 +80,7 @@ class RevisionHistory:
     def surplus(self, owner: Doc, alive: Collection[str]) -> list[Write]:
         """Deletions of the oldest revisions that nobody uses, beyond the limit."""
         limit = owner["spec"].get("revisionHistoryLimit")
-        idle = [one for one in self.of(owner["metadata"]["uid"]) if one["metadata"]["name"] not in alive]
+        idle = [one for one in self.of(identity(owner)) if one["metadata"]["name"] not in alive]
         goes = len(idle) - (10 if limit is None else int(limit))
         return [delete(CONTROLLER_REVISION, one) for one in idle[: max(0, goes)]]
 

@@ -29,6 +29,7 @@ from fairlead.cluster.controllers.writes import (
     controller_of,
     create,
     delete,
+    identity,
     namespaced_name,
     owner_reference,
     patch,
@@ -39,6 +40,9 @@ from fairlead.core.model.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLA
 from fairlead.core.model.selectors import SelectorError, selector_from_document
 
 Key = tuple[str, str]
+
+_BURST = 500
+"""Pods that one visit creates at most, so that others have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +105,15 @@ class StatefulSets(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(STATEFUL_SET)
         self._history = RevisionHistory(STATEFUL_SET, label="controller.kubernetes.io/hash")
-        self._keys: dict[str, Key] = {}  # uid -> StatefulSet
+        self._keys: dict[str, Key] = {}  # identity -> StatefulSet
 
     def observe(self, change: Change) -> None:
         if change.kind is STATEFUL_SET:
-            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
+            own, key = identity(change.doc), namespaced_name(change.doc)
             if change.gone:
-                self._keys.pop(uid, None)
+                self._keys.pop(own, None)
             else:
-                self._keys[uid] = key
+                self._keys[own] = key
                 self.queue.add(key)
         elif change.kind is POD:
             for fact in self._pods.observe(change):
@@ -122,15 +126,15 @@ class StatefulSets(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(STATEFUL_SET, *key)
-        if doc is None or doc["metadata"]["uid"] not in self._keys or doc["metadata"].get("deletionTimestamp"):
+        if doc is None or identity(doc) not in self._keys or doc["metadata"].get("deletionTimestamp"):
             return
-        uid, status = doc["metadata"]["uid"], doc.get("status") or {}
+        own, status = identity(doc), doc.get("status") or {}
         plan = self._history.plan(self.view, doc, status.get("collisionCount") or 0)
         yield from plan.writes
-        current = self._history.named(uid, status.get("currentRevision") or "") or plan.update
+        current = self._history.named(own, status.get("currentRevision") or "") or plan.update
         pods = {
             ordinal: pod
-            for pod in self._pods.of(uid)
+            for pod in self._pods.of(own)
             if (ordinal := ordinal_of(doc, pod.name)) is not None
         }  # fmt: skip
         seen = _Set(key, doc, pods, current, plan.update, plan.collisions, now)
@@ -141,11 +145,16 @@ class StatefulSets(Reconciler[Key]):
         yield from self._history.surplus(doc, alive)
 
     def _progress(self, seen: _Set) -> Iterable[Write]:
+        may_come = 1 if self.queue.failures(seen.key) else _BURST
         for ordinal in seen.wanted:
             writes, may_go_on = self._attend(seen, ordinal)
             yield from writes
             if seen.ordered and not may_go_on:
                 return
+            if ordinal not in seen.pods:
+                may_come -= 1
+                if not may_come:
+                    return  # each pod that comes names its owner again, and so the rest follows
         surplus = sorted((ordinal for ordinal in seen.pods if ordinal not in seen.wanted), reverse=True)
         for ordinal in surplus:
             yield from self._dismiss(seen, ordinal)
@@ -225,10 +234,9 @@ class StatefulSets(Reconciler[Key]):
     def _roll(self, seen: _Set) -> Iterable[Write]:
         """Remove pods of other revisions, the highest number first, as many as may be away at a time."""
         left = seen.may_be_away
-        for ordinal in reversed(seen.wanted[seen.partition :]):
-            pod = seen.pods.get(ordinal)
-            if pod is None:
-                continue
+        rolled = seen.wanted[seen.partition :]
+        for ordinal in sorted((one for one in seen.pods if one in rolled), reverse=True):
+            pod = seen.pods[ordinal]
             if left <= 0:
                 return
             if not pod.deleting and pod.labels.get(HASH_LABEL) != seen.update["metadata"]["name"]:

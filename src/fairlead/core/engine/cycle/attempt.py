@@ -1,12 +1,12 @@
 """One attempt at one pod, from PreFilter to Permit: what schedule_one.go is in kube-scheduler. Read it top to bottom.
 
-    attempt ─▶ place:  begin ─▶ PreFilter ─▶ Filter ─▶ the nominated node, if it fits
-                                          └─▶ sampling ─▶ extenders ─▶ PreScore, Score ─▶ the choice
+    attempt ─▶ place:  PreFilter ─▶ Filter ─▶ the nominated node, if it fits
+                                 └─▶ sampling ─▶ extenders ─▶ PreScore, Score ─▶ the choice
             ─▶ no node:  PostFilter
             ─▶ a node:   assume ─▶ Reserve ─▶ Permit; the rest is core/engine/cycle/binding.py
 
-The steps and their order are kube-scheduler's. Plugins are asked through the Evaluator (core/framework/evaluate.py). The
-attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin its way to the API, `Failure`, or
+The steps and their order are kube-scheduler's. Plugins are called through the Evaluator (core/framework/evaluate.py).
+The attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin its way to the API, `Failure`, or
 `Rescue`. Placements go through a Statement, so that a refusal by Reserve or Permit leaves no trace.
 """
 
@@ -24,9 +24,16 @@ from fairlead.core.engine.cycle.nominated import refused_for_nominated
 from fairlead.core.engine.cycle.outcome import Failure, RoomMade
 from fairlead.core.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, ScoreSheet, Search
 from fairlead.core.engine.cycle.run import EqualPodRun, next_of_run
-from fairlead.core.framework.calls import asked
+from fairlead.core.framework.calls import call_plugin
 from fairlead.core.framework.extender import PSEUDO_PLUGIN, answers_of, note_answers
-from fairlead.core.framework.points import Permission, Preparation, merge_permits, merge_rescues, merge_reserved
+from fairlead.core.framework.points import (
+    Permission,
+    PreFilterResult,
+    merge_permit,
+    merge_post_filter,
+    merge_reserve,
+    unreserve,
+)
 from fairlead.core.framework.refusals import UNJUDGED, expected_on, judge_with
 from fairlead.core.framework.results.constant import Contribution
 from fairlead.core.framework.sampling import enough_nodes
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
 
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.evaluate import Evaluator, Judgement
-    from fairlead.core.framework.plugin import Rescued
+    from fairlead.core.framework.plugin import PostFilterResult
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
 
@@ -62,7 +69,7 @@ class Rescue:
     """A failure after which room is being made: the victims, and the node that they leave for the pod that failed."""
 
     failure: Failure
-    rescued: Rescued
+    rescued: PostFilterResult
 
 
 def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | Failure | Rescue:
@@ -79,10 +86,10 @@ def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | F
 
 
 def end_search(cycle: Cycle) -> None:
-    """Tell those who were asked at the beginning that the search is over, the last of them first."""
-    if begun := cycle.profile.at("begin"):
+    """Call those that were called before PreFilter once more, the last of them first."""
+    if begun := cycle.profile.extended_at("before_pre_filter"):
         for plugin in reversed(begun):
-            plugin.end(cycle)
+            plugin.after_search(cycle)
 
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
@@ -114,12 +121,12 @@ class _NodeSearch:
     def run(self) -> Placed | Blocked | Broken:
         cycle, evaluator, search = self.cycle, self.evaluator, self.search
         # Before PreFilter
-        if (refused := self._begin()) is not None:
+        if (refused := self._before_pre_filter()) is not None:
             return refused
         if cycle.view is not None and not self._chooses_from_ranking():
             cycle.view.show(None)
         # PreFilter
-        preparation = evaluator.prepare(cycle)
+        preparation = evaluator.pre_filter(cycle)
         if preparation.status is not None:
             return self._refused_by_prefilter(preparation.status, preparation)
         # Filter, without and with nominated pods
@@ -158,19 +165,19 @@ class _NodeSearch:
 
     # ---- before PreFilter ----
 
-    def _begin(self) -> Blocked | Broken | None:
-        """Ask those who look at the pod before anybody else; the first refusal ends the search."""
-        for plugin in self.cycle.profile.at("begin"):
-            said: Status | None = asked(plugin, "begin", self.cycle)
+    def _before_pre_filter(self) -> Blocked | Broken | None:
+        """Call the plugins that see the pod before all others do; the first refusal ends the search."""
+        for plugin in self.cycle.profile.extended_at("before_pre_filter"):
+            said: Status | None = call_plugin(plugin, "before_pre_filter", self.cycle)
             if said is not None and not said.ok:
                 self.evaluator.cache.results_for(self.cycle)
                 status = said.by(plugin.name)
-                return self._refused_by_prefilter(status, Preparation(rejectors=frozenset({plugin.name})))
+                return self._refused_by_prefilter(status, PreFilterResult(rejectors=frozenset({plugin.name})))
         return None
 
     # ---- PreFilter refused ----
 
-    def _refused_by_prefilter(self, status: Status, preparation: Preparation) -> Blocked | Broken:
+    def _refused_by_prefilter(self, status: Status, preparation: PreFilterResult) -> Blocked | Broken:
         if not status.code.rejected:
             return Broken(status)
         return refused_by_prefilter(
@@ -184,7 +191,7 @@ class _NodeSearch:
         PreFilter excluded it."""
         name, within = self.cycle.pod.nominated_node, self.search.within
         row = self.table.row_of.get(name) if name else None
-        row = row if self.search.wish < 0 else self.search.wish
+        row = row if self.search.preferred_row < 0 else self.search.preferred_row
         return row if row is None or within is None or row in within else None
 
     def _fitting_nominated_row(self, judgement: Judgement) -> int | None:
@@ -197,12 +204,18 @@ class _NodeSearch:
 
     # ---- preferred nodes ----
 
-    def _fitting_preferred_row(self, preparation: Preparation, judgement: Judgement) -> int | Blocked | Broken | None:
+    def _fitting_preferred_row(
+        self, preparation: PreFilterResult, judgement: Judgement
+    ) -> int | Blocked | Broken | None:
         """The first of the nodes that a plugin prefers on which the pod fits."""
-        for plugin in self.cycle.profile.at("prefer"):
-            said: Sequence[str] | Status = asked(plugin, "prefer", self.cycle, preparation.names, self._try_row)
+        for plugin in self.cycle.profile.extended_at("preferred_nodes"):
+            said: Sequence[str] | Status = call_plugin(
+                plugin, "preferred_nodes", self.cycle, preparation.names, self._try_row
+            )
             if isinstance(said, Status):
-                return self._refused_by_prefilter(said.by(plugin.name), Preparation(rejectors=frozenset({plugin.name})))
+                return self._refused_by_prefilter(
+                    said.by(plugin.name), PreFilterResult(rejectors=frozenset({plugin.name}))
+                )
             for name in said:
                 row = self.table.row_of.get(name)
                 if row is not None and judgement.ok[row] and row not in self.refusals:
@@ -236,7 +249,7 @@ class _NodeSearch:
         return np.fromiter(self.refusals, dtype=np.intp, count=len(self.refusals))
 
     def _sample(
-        self, preparation: Preparation, ok: NDArray[np.bool_]
+        self, preparation: PreFilterResult, ok: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Feasible rows, as many as the profile wants to see, and the rows looked at (None: all)."""
         profile, names = self.evaluator.profile, preparation.names
@@ -250,12 +263,13 @@ class _NodeSearch:
             order = order[np.isin(order, wanted)]
         if not len(order):
             return order, order
-        start = self.search.start % len(order)
+        last = self.search.last
+        start = last.start % len(order)
         rotated = np.concatenate((order[start:], order[:start]))
         hits = np.flatnonzero(ok[rotated])
         enough = self._enough(len(order))
         looked_at = rotated if len(hits) < enough else rotated[: hits[enough - 1] + 1]
-        self.search.start = (self.search.start + len(looked_at)) % len(self.table)
+        last.start = (last.start + len(looked_at)) % len(self.table)
         return rotated[hits[:enough]], looked_at
 
     def _enough(self, nodes: int) -> int:
@@ -279,9 +293,9 @@ class _NodeSearch:
             rows = answer.rows
             for row, (message, final) in answer.refused.items():
                 self.refusals[row] = self.evaluator.codes.code(Verdict(PSEUDO_PLUGIN, (message,), final))
-            note = note_answers(self.cycle, extender)
-            note.kept = tuple(map(self.table.name, rows.tolist()))
-            note.refused = {self.table.name(row): said for row, said in answer.refused.items()}
+            answers = note_answers(self.cycle, extender)
+            answers.kept = tuple(map(self.table.name, rows.tolist()))
+            answers.refused = {self.table.name(row): said for row, said in answer.refused.items()}
         return rows
 
     # ---- no row is left ----
@@ -310,7 +324,7 @@ class _NodeSearch:
         return self.evaluator.codes.first_error(self._verdicts(judgement, rows)[rows])
 
     def _blocked(
-        self, preparation: Preparation, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool
+        self, preparation: PreFilterResult, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool
     ) -> Blocked:
         rows, nominated = self._looked_at(judged), self._nominated_row()
         if judged is not None and nominated is not None:
@@ -327,7 +341,7 @@ class _NodeSearch:
 
     def _score_and_choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
         nodes = Nodes(self.table, feasible)
-        self.evaluator.prepare_scores(self.cycle, nodes)
+        self.evaluator.pre_score(self.cycle, nodes)
         totals, contributions = self.evaluator.score(self.cycle, nodes)
         outside = self._scores_of_extenders(feasible)
         for _, scores in outside:
@@ -346,7 +360,8 @@ class _NodeSearch:
                     scores = extender.prioritize(self.cycle, feasible)
                     found.append((f"extender {extender.name}", scores))
                     names = map(self.table.name, feasible.tolist())
-                    note_answers(self.cycle, extender).scores = dict(zip(names, scores.tolist(), strict=True))
+                    answers = note_answers(self.cycle, extender)
+                    answers.scores = dict(zip(names, scores.tolist(), strict=True))
         return found
 
     def _ranks_all(self) -> bool:
@@ -357,9 +372,14 @@ class _NodeSearch:
     def _chooses_from_ranking(self) -> bool:
         """Whether the ranking is all that the search looks at, as far as can be said before it."""
         search = self.search
-        return self._ranks_all() and not search.nominated and search.wish < 0 and not self.cycle.pod.nominated_node
+        return (
+            self._ranks_all()
+            and not search.nominated
+            and search.preferred_row < 0
+            and not self.cycle.pod.nominated_node
+        )
 
-    def _choose_from_ranking(self, preparation: Preparation, judgement: Judgement) -> Placed | None:
+    def _choose_from_ranking(self, preparation: PreFilterResult, judgement: Judgement) -> Placed | None:
         """The same with less work, where every feasible row is in question: scores are the cached ranking of pods like
         this one (docs/result-cache.md) and what comes on top of it. None if there are not several feasible rows, or if
         something stands against it."""
@@ -375,7 +395,7 @@ class _NodeSearch:
         if feasible < 2:
             return None
         nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, np.sort(within[ok]))
-        self.evaluator.prepare_scores(self.cycle, nodes)
+        self.evaluator.pre_score(self.cycle, nodes)
         constant, varying = self.evaluator.beyond_ranking(self.cycle, nodes)
         if varying is not None:
             totals = nodes.take(results.ranked) + (varying + constant.offset)
@@ -384,9 +404,11 @@ class _NodeSearch:
         if not as_cached:
             ranked = np.where(ok, ranked, -1)
         placed = best_of_ranking(self.cycle, ranked, constant, within, feasible=feasible, judged=self.total)
-        if not self.search.nominated and self.evaluator.repeats(self.cycle):
-            self.search.run = EqualPodRun(self.cycle, self.evaluator, constant, within)
-            self.search.run.placed(self.cycle.cluster, placed.row)
+        # An equal pod is looked at again by plugins with points of their own.
+        if not self.search.nominated and self.evaluator.repeats(self.cycle) and not self.cycle.profile.is_extended:
+            run, last = EqualPodRun(self.cycle, self.evaluator, constant, within), self.search.last
+            last.run = run
+            run.placed(self.cycle.cluster, placed.row)
         return placed
 
 
@@ -405,13 +427,15 @@ def score_sheet(cycle: Cycle, evaluator: Evaluator) -> ScoreSheet:
 def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
     """PostFilter: no row is feasible; can room be made?"""
     diagnosis = refusals.diagnosis
-    plugins = cycle.profile.at("rescue")
+    plugins = cycle.profile.at("post_filter")
     blamed = diagnosis.unschedulable_plugins
     if not plugins:
         status = Status(Code.UNSCHEDULABLE, (diagnosis.message,))
         return Failure(status, diagnosis.message, blamed, diagnosis.pending_plugins, refusals=refusals)
     try:
-        rescued = merge_rescues((plugin.name, asked(plugin, "rescue", cycle, refusals)) for plugin in plugins)
+        rescued = merge_post_filter(
+            (plugin.name, call_plugin(plugin, "post_filter", cycle, refusals)) for plugin in plugins
+        )
     except FairleadError as error:
         return Failure(failed(str(error)), str(error))
     text = "" if rescued.status.ok else rescued.status.message
@@ -430,7 +454,7 @@ def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
     return Rescue(failure, rescued) if rescued.status.ok else failure
 
 
-def _room_made(rescued: Rescued) -> RoomMade:
+def _room_made(rescued: PostFilterResult) -> RoomMade:
     if rescued.status.ok:
         return RoomMade.VICTIMS
     return RoomMade.NOT_TRIED if rescued.nominated is None else RoomMade.IN_VAIN
@@ -448,9 +472,9 @@ def commit_on(cycle: Cycle, row: int) -> Permission | Failure:
     """Assume the pod on a row, then ask Reserve and Permit; if one refuses, take it back."""
     assume_on(cycle.cluster, cycle.pod, row)
     try:
-        refused = merge_reserved(cycle, row)
+        refused = merge_reserve(cycle, row)
         if refused is None:
-            permission = merge_permits(cycle, row)
+            permission = merge_permit(cycle, row)
             if permission.status is None:
                 return permission
             refused = permission.status
@@ -461,11 +485,13 @@ def commit_on(cycle: Cycle, row: int) -> Permission | Failure:
 
 
 def undo(cycle: Cycle, row: int) -> Pod | None:
-    """Unreserve in reverse order, then forget the placement; returns the pod as it was placed, or None if it was not
-    assumed any more."""
-    for plugin in reversed(cycle.profile.at("reserve")):
-        plugin.unreserve(cycle, row)
-    return cycle.cluster.forget(cycle.pod.uid)
+    """Unreserve, then forget the placement, whatever Unreserve raised; returns the pod as it was placed, or None if it
+    was not assumed any more."""
+    try:
+        unreserve(cycle, row)
+    finally:
+        left = cycle.cluster.forget(cycle.pod.uid)
+    return left
 
 
 def refused_on_node(status: Status) -> Failure:

@@ -1,4 +1,6 @@
-"""Binding: one placement on its way to the API (kube-scheduler's binding cycle): WaitOnPermit, PreBind, Bind.
+"""Binding: one placement on its way to the API (kube-scheduler's binding cycle).
+
+PreBindPreFlight comes first: which PreBind plugins will have something to do. Then WaitOnPermit, PreBind, Bind:
 
     WAITING ──all allowed──▶ PREPARING ──errands done──▶ BINDING ──the API agreed──▶ ENDED (status is None)
        │ refused, timed out      │ an errand failed         │ refused
@@ -16,7 +18,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.calls import asked
+from fairlead.core.framework.calls import call_plugin
 from fairlead.core.framework.plugin import Errand, Plugin, ReplyErrand, takes_part
 from fairlead.core.framework.points import waited_too_long
 from fairlead.core.model.durations import format_duration
@@ -26,6 +28,7 @@ from fairlead.errors import ApiError, Conflict, InternalError, Unreachable
 
 if TYPE_CHECKING:
     from fairlead.core.engine.cycle.placement import Placed
+    from fairlead.core.engine.modes import Placer
     from fairlead.core.engine.queue.entry import Entry
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.extender import Extender
@@ -43,7 +46,7 @@ GANG_PATIENCE = 60.0
 
 class BindingStage(Enum):
     WAITING = "waiting on permit"
-    PREPARING = "prebind"
+    PREPARING = "pre_bind"
     BINDING = "bind"
     ENDED = "ended"
     HELD = "held"
@@ -141,10 +144,14 @@ class Binding:
     together: frozenset[str] = frozenset()
     """Other pods for which it is no news that the place is given up: they were tried with this one."""
     retry_at: float | None = None
-    _asked_to_bind = 0
-    """How many binders have been asked: extenders first, then plugins."""
+    _binders_called = 0
+    """How many binders have been called: extenders first, then plugins."""
 
-    def __init__(self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, *, now: float) -> None:
+    def __init__(
+        self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, placer: Placer, *, now: float
+    ) -> None:
+        self.placer = placer
+        """The mode that placed the pod. It is told what becomes of the binding."""
         self.entry = entry
         self.cycle = cycle
         self.placed = placed
@@ -155,9 +162,11 @@ class Binding:
         self.binds_since = now
         """When PreBind was done and Bind began."""
         self.waiting_for: dict[str, tuple[float, float]] = {}
-        """By plugin that asked to wait: the moment at which the wait times out, and its length in seconds."""
+        """By plugin whose Permit waits: the moment at which the wait times out, and its length in seconds."""
         for plugin, timeout in permission.waits:
             self.waiting_for[plugin] = (now + timeout, timeout)
+        self._pre_binders: list[Plugin] = []
+        """The plugins that are called at PreBind."""
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
 
@@ -170,10 +179,14 @@ class Binding:
     def allow(self, plugin: str) -> None:
         self.waiting_for.pop(plugin, None)
 
-    def reject(self, plugin: str, message: str) -> bool:
+    def reject(
+        self, plugin: str, message: str, *, keeps_nomination: bool = False, together: frozenset[str] = frozenset()
+    ) -> bool:
         """Refuse a pod that waits for permission; False if it does not wait."""
         if self.stage is not _HELD and (self.stage is not _WAITING or not self.waiting_for):
             return False
+        self.keeps_nomination = keeps_nomination
+        self.together |= together
         self._end(unschedulable(message).by(plugin))
         return True
 
@@ -202,20 +215,26 @@ class Binding:
     # ---- going on ----
 
     def open(self) -> bool:
-        """Ask the PreBind plugins for their errands. Returns whether the binding has to wait, for those or for
-        permission."""
-        for plugin in self.cycle.profile.at("prebind"):
+        """PreBindPreFlight. Returns whether the pod is worth a nomination: it waits for permission, or a plugin has
+        work to do at PreBind."""
+        works = False
+        for plugin in self.cycle.profile.at("pre_bind"):
             if plugin.idle_if_skipped and plugin.name in self.cycle.no_filter:
                 continue
-            errand = asked(plugin, "prebind", self.cycle, self.row)
-            if isinstance(errand, Status):
-                if not errand.ok and errand.code is not Code.SKIP:
-                    self._end(_wrapped("PreBindPreFlight", plugin.name, errand))
+            if takes_part(plugin, "pre_bind_pre_flight"):
+                said: Status | None = call_plugin(plugin, "pre_bind_pre_flight", self.cycle, self.row)
+                if said is not None and said.code is Code.SKIP:
+                    continue
+                if said is not None and not said.ok:
+                    self._end(_failed_pre_flight(plugin.name, said))
                     return False
-            elif errand is not None:
-                self._errands.append(errand)
-                self._plugin_of[id(errand)] = plugin.name
-        return bool(self._errands or self.waiting_for)
+                works = works or said is not None
+            self._pre_binders.append(plugin)
+        return works or bool(self.waiting_for)
+
+    def note_condition(self, node_name: str) -> None:
+        """The condition that was written for the pod names this node as its nomination."""
+        self.told = node_name
 
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
         """Go on as far as possible; returns the writes."""
@@ -226,8 +245,8 @@ class Binding:
             if self.stage is _WAITING and not self.waiting_for:
                 self.past_permit = True
                 self.stage = _PREPARING
-                for errand in self._errands:
-                    writes += errand.start(now)
+                if self._pre_binders:
+                    writes += self._pre_bind(now)
         if self.stage is _PREPARING:
             if self._errands:
                 writes += self._progress(now, replies, "PreBind")
@@ -242,6 +261,19 @@ class Binding:
             if self.stage is _BINDING and not self._errands:
                 self.stage = _ENDED
         return writes
+
+    def _pre_bind(self, now: float) -> list[Write]:
+        """PreBind: the first failure ends the binding; otherwise all errands start, at once."""
+        for plugin in self._pre_binders:
+            answer: Errand | Status | None = call_plugin(plugin, "pre_bind", self.cycle, self.row)
+            if isinstance(answer, Status):
+                if not answer.ok and answer.code is not Code.SKIP:
+                    self._end(_wrapped("PreBind", plugin.name, answer))
+                    return []
+            elif answer is not None:
+                self._errands.append(answer)
+                self._plugin_of[id(answer)] = plugin.name
+        return [write for errand in self._errands for write in errand.start(now)]
 
     @property
     def waits_for_replies(self) -> bool:
@@ -288,14 +320,14 @@ class Binding:
         return writes
 
     def _bind_by_next(self, now: float) -> list[Write]:
-        """Ask the next binder: interested extenders that bind, then Bind plugins, each only if those before skipped."""
+        """Call the next binder: interested extenders that bind, then Bind plugins, each if those before skipped."""
         profile, cycle = self.cycle.profile, self.cycle
         binders: tuple[Extender | Plugin, ...] = (*profile.extenders, *profile.at("bind"))
-        for binder in binders[self._asked_to_bind :]:
-            self._asked_to_bind += 1
+        for binder in binders[self._binders_called :]:
+            self._binders_called += 1
             name, answer = "", None
             if isinstance(binder, Plugin):
-                name, answer = binder.name, asked(binder, "bind", cycle, self.row)
+                name, answer = binder.name, call_plugin(binder, "bind", cycle, self.row)
             elif binder.binds and binder.interested(self.pod):
                 answer = binder.bind(cycle, self.row)
             else:
@@ -306,7 +338,7 @@ class Binding:
                 self._end(_wrapped("Bind", name, answer))
                 return []
             if isinstance(answer, Write):
-                until = now + GANG_PATIENCE if profile.rounds is not None and self._is_of_a_gang() else now
+                until = now + GANG_PATIENCE if profile.mode is not None and self._is_of_a_gang() else now
                 answer = BindWrite(answer, "binding rejected", self.row, self.node_name, until)
             return self._take_on(answer, name, now)
         self._end(failed("no Bind plugin took the pod"))
@@ -339,8 +371,22 @@ def _wrapped(point: str, plugin: str, status: Status) -> Status:
     return failed(f'running {point} plugin "{plugin}": {status.message}')
 
 
-def told_after_binding(cycle: Cycle, row: int) -> None:
-    """PostBind: tell plugins that a pod is bound."""
-    for plugin in cycle.profile.at("postbind"):
-        if takes_part(plugin, "postbind"):
-            asked(plugin, "postbind", cycle, row)
+def _failed_pre_flight(plugin: str, status: Status) -> Status:
+    """PreBindPreFlight cannot refuse a pod: any answer but Success and Skip is an error, in kube-scheduler's words."""
+    if status.code is Code.ERROR:
+        return failed(f'running PreBindPreFlight "{plugin}": {status.message}')
+    unsupported = f'PreBindPreFlight {plugin} returned "{status.code.label}", which is unsupported.'
+    return failed(f"{unsupported} It is supposed to return Success, Skip, or Error status")
+
+
+def call_post_bind(cycle: Cycle, row: int) -> None:
+    """PostBind: call the plugins whose pod is bound, all of them; what the first raised is raised after that."""
+    raised: Exception | None = None
+    for plugin in cycle.profile.at("post_bind"):
+        if takes_part(plugin, "post_bind"):
+            try:
+                call_plugin(plugin, "post_bind", cycle, row)
+            except Exception as error:
+                raised = raised or error
+    if raised is not None:
+        raise raised

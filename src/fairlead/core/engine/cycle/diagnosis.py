@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from fairlead.core.engine.cycle.placement import Search
     from fairlead.core.framework.evaluate import Evaluator
-    from fairlead.core.framework.points import Preparation
+    from fairlead.core.framework.points import PreFilterResult
     from fairlead.core.framework.verdicts import VerdictCodes
     from fairlead.core.model.reasons import Verdict
 
 
 def refused_by_prefilter(
-    status: Status, preparation: Preparation, evaluator: Evaluator, search: Search, *, total: int, high: int
+    status: Status, preparation: PreFilterResult, evaluator: Evaluator, search: Search, *, total: int, high: int
 ) -> Blocked:
     """PreFilter refused the pod: no row was judged."""
     diagnosis = Diagnosis(
@@ -40,7 +40,7 @@ def refused_by_prefilter(
 
 def refused_everywhere(
     codes: NDArray[np.int32],
-    preparation: Preparation,
+    preparation: PreFilterResult,
     evaluator: Evaluator,
     search: Search,
     *,
@@ -72,7 +72,7 @@ def _counts(codes: NDArray[np.int32], verdicts: VerdictCodes) -> dict[Verdict, i
 
 
 def _absent(
-    codes: NDArray[np.int32], preparation: Preparation, verdicts: VerdictCodes, nominated: int | None
+    codes: NDArray[np.int32], preparation: PreFilterResult, verdicts: VerdictCodes, nominated: int | None
 ) -> Status | None:
     """Why nobody looked at the other rows: PreFilter excluded them. The plugin that refused the nominated row is named
     too, as in the original."""

@@ -15,7 +15,6 @@ from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.group import PodGroup
 from fairlead.core.model.reasons import truncated
 from fairlead.core.model.times import micro_timestamp
-from fairlead.koordinator.records.reservations import RESERVATION_NAME, is_reserve_pod
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -122,10 +121,9 @@ def _reference(pod: Pod | PodGroup) -> Doc:
     version, kind, namespace, name = "v1", "Pod", pod.namespace, pod.name
     if isinstance(pod, PodGroup):
         version, kind = f"{pod.api}/{pod.version}", "PodGroup"
-    elif pod.annotations and is_reserve_pod(pod):
-        reservation = kinds.KOORD_RESERVATION
-        version, kind = reservation.api_version, reservation.kind
-        namespace, name = "", pod.annotations[RESERVATION_NAME]
+    elif pod.reported_as is not None:
+        shown, namespace, name = pod.reported_as
+        version, kind = shown.api_version, shown.kind
     return {
         "apiVersion": version,
         "kind": kind,

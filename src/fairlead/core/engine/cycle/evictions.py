@@ -1,15 +1,15 @@
 """Evictions: deletes the victims of preemption while scheduling goes on (kube-scheduler's async preemption).
 
 All victims but the last are evicted together; when the API has agreed, the last one is. Until then the preemptor is
-gated (`cluster.preempting`), so that it does not look for a second set of victims. A victim that is itself only assumed
-on the node loses its place in memory, without a request to the API.
+gated (core/state/preemptions.py), so that it does not look for a second set of victims. A victim that is itself only
+assumed on the node loses its place in memory, without a request to the API.
 
     begin ──▶ evicting all but the last ──▶ evicting the last ──▶ ended
                      └──────── an error ────────┴──▶ ended; the pod is tried again at once
 
 A deletion whose answer was lost, or at which the API server failed, is sent again while somebody waits for it: to look
 for other victims instead, as kube-scheduler does, would evict twice for one pod if the lost one had arrived. Victims
-that are leaving already, for another pod, are noted as this pod's too (`cluster.victims_of`): it waits for them.
+that are leaving already, for another pod, are promised to this pod too: it waits for them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.records import record
 from fairlead.core.model.times import timestamp
+from fairlead.core.state.preemptions import preemptions_of
 from fairlead.errors import Conflict, InternalError, NotFound, Unreachable
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Evictions:
         self, cluster: Cluster, backlog: Backlog, recorder: EventRecorder, bindings: Mapping[str, Binding]
     ) -> None:
         self._cluster = cluster
+        self._preemptions = preemptions_of(cluster)
         self._backlog = backlog
         self._recorder = recorder
         self._bindings = bindings
@@ -85,7 +87,7 @@ class Evictions:
         self._lost: dict[Write, float] = {}
         """Deletions whose answer was lost or that failed, with the pause after which each was or will be sent again."""
         self.victims: list[int] = []
-        """The number of victims of each preemption; telemetry reads and clears it."""
+        """The number of victims of each preemption that nobody has taken yet."""
 
     def begin(self, preemptor: Pod, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         """Start evicting the victims of a pod. Victims that are terminating already are skipped."""
@@ -101,6 +103,11 @@ class Evictions:
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod), note=("", why))
         self._sent_away[delete] = FIRST_REPEAT
         return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
+
+    def take_victims(self) -> list[int]:
+        """The number of victims of each preemption since the last call."""
+        victims, self.victims = self.victims, []
+        return victims
 
     def unanswered(self) -> list[Write]:
         """Deletions that the API has not answered yet."""
@@ -129,14 +136,14 @@ class Evictions:
 
     def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         self.victims.append(len(victims))
-        if len(self._deleted) + len(self._cluster.victims_of) >= self._swept_at:
+        if len(self._deleted) + len(self._preemptions) >= self._swept_at:
             self._sweep()
-        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
+        self._preemptions.promise(claimant.key, node, victims)
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
         eviction = Eviction(claimant, node, going[-1])
-        self._cluster.preempting[claimant.key] = ""
+        self._preemptions.begin(claimant.key)
         writes = self._clear_lower_nominations(claimant.pod, node, now)
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
@@ -145,10 +152,10 @@ class Evictions:
     def _sweep(self) -> None:
         """Forget victims that are gone or seen to go. It is done whenever their number has doubled: looking at all of
         them for each preemption would cost more the more there are."""
-        cluster, pods = self._cluster, self._cluster.pods
+        pods = self._cluster.pods
         self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
-        cluster.victims_of = {key: of for key, of in cluster.victims_of.items() if any(uid in pods for uid in of[1])}
-        self._swept_at = 2 * (len(self._deleted) + len(cluster.victims_of)) + _FEW
+        self._preemptions.sweep()
+        self._swept_at = 2 * (len(self._deleted) + len(self._preemptions)) + _FEW
 
     def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
@@ -170,9 +177,9 @@ class Evictions:
                 eviction.awaited.discard(reply.write)
                 if reply.error is not None and not isinstance(reply.error, NotFound):
                     self._end(eviction)
-                    self._cluster.victims_of.pop(eviction.claimant.key, None)
+                    self._preemptions.withdraw(eviction.claimant.key)
                     self._backlog.activate([eviction.claimant.pod], now)
-                elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
+                elif not eviction.awaited and self._preemptions.is_under_way(eviction.claimant.key):
                     writes += self._go_on(eviction, now)
         return writes
 
@@ -194,7 +201,7 @@ class Evictions:
         if last is None:
             self._conclude(eviction, now)
             return []
-        self._cluster.preempting[eviction.claimant.key] = last.uid
+        self._preemptions.go_on(eviction.claimant.key, last)
         writes = self._evict(eviction, last, now)
         if not eviction.awaited:
             self._conclude(eviction, now)
@@ -204,12 +211,11 @@ class Evictions:
         """The API has agreed to everything. Victims that leave later will wake the claimant; if all have left by now,
         nobody else would."""
         self._end(eviction)
-        _, victims = self._cluster.victims_of.get(eviction.claimant.key, ("", ()))
-        if not any(uid in self._cluster.pods for uid in victims):
+        if self._preemptions.have_left(eviction.claimant.key):
             self._backlog.activate([eviction.claimant.pod], now)
 
     def _end(self, eviction: Eviction) -> None:
-        self._cluster.preempting.pop(eviction.claimant.key, None)
+        self._preemptions.end(eviction.claimant.key)
 
     # ---- one victim ----
 
@@ -261,7 +267,7 @@ class Evictions:
         for pod in self._backlog.nominator.on_node(node):
             if pod.priority < preemptor.priority and pod.uid != preemptor.uid:
                 self._backlog.nominator.nominate(pod, "")
-                self._cluster.victims_of.pop(pod.uid, None)
+                self._preemptions.withdraw(pod.uid)
                 patch = status_patch(pod, now=now, nominated="")
                 if patch is not None:
                     writes.append(patch)

@@ -10,7 +10,7 @@ from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.group import SCHEDULED_CONDITIONS
 from fairlead.core.model.records import record
 from fairlead.core.model.times import timestamp
-from fairlead.koordinator.records.reservations import RESERVATION_NAME, is_reserve_pod
+from fairlead.core.state.object_index import POD_LIKE
 
 if TYPE_CHECKING:
     from fairlead.core.framework.extender import ExtenderAnswers
@@ -56,10 +56,10 @@ def status_patch(
     pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
 ) -> Write | None:
     """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
-    if the status has both already; `told` is the nominated node that it was sent last. A reserve pod has no object of
-    its own: its reservation is told."""
-    if is_reserve_pod(pod):
-        return _reservation_patch(pod, now, reason, message)
+    if the status has both already; `told` is the nominated node that it was sent last. For a pod that stands for
+    another object, the patch of that object's status."""
+    if pod.reported_as is not None:
+        return POD_LIKE[pod.reported_as.kind].refused(pod, now, reason, message) if reason else None
     status: Doc = {}
     if reason and pod.scheduled_condition != ("False", reason, message):
         status["conditions"] = [_condition(pod, now, reason, message)]
@@ -71,19 +71,6 @@ def status_patch(
     return Write(
         Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, subresource="status", patch_type=PatchType.STRATEGIC
     )
-
-
-def _reservation_patch(pod: Pod, now: float, reason: str, message: str) -> Write | None:
-    if not reason or pod.scheduled_condition == ("False", reason, message):
-        return None
-    at = timestamp(now)
-    condition = {
-        "type": "Scheduled", "status": "False", "reason": reason, "message": message,
-        "lastProbeTime": at, "lastTransitionTime": at,
-    }  # fmt: skip
-    body = {"status": {"phase": "Pending", "conditions": [condition]}}
-    name = pod.annotations[RESERVATION_NAME]
-    return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", name, body, subresource="status")
 
 
 def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write | None:

@@ -1,4 +1,5 @@
-"""The values of a search for a node: what it starts from (`Search`), and its answers.
+"""The values of a search for a node: what it starts from (`Search`), what it leaves to the next (`LastSearch`), and
+its answers.
 
 `Placed` is a row and how it compared with the next best, `Blocked` the reasons why there is none, and `Broken` a
 failure that says nothing about the cluster. core/engine/cycle/attempt.py makes them.
@@ -26,21 +27,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Search:
-    """What is carried from one attempt to the next, and what narrows this one."""
+class LastSearch:
+    """What a search leaves to the next one."""
 
     start: int = 0
     """Where the last sample of nodes ended (nextStartNodeIndex)."""
+    run: EqualPodRun | None = None
+    """Equal pods that were placed last, one after the other."""
+
+
+@record(frozen=True, slots=True)
+class Search:
+    """What one search for a node starts from. It is made for one attempt, so that nothing that narrows this attempt is
+    left to the next."""
+
+    last: LastSearch = field(default_factory=LastSearch)
     nominated: Mapping[int, Sequence[Pod]] = field(default_factory=dict)
     """Pods nominated to rows."""
     promises: TouchLog | None = None
     """The log of rows whose nominations changed, if one is kept."""
     within: NDArray[np.int32] | None = None
     """The only rows in question: a gang searches one part of the cluster."""
-    wish: int = -1
+    preferred_row: int = -1
     """The row that the pod had before its bind failed; it gets it again if it still fits."""
-    run: EqualPodRun | None = None
-    """Equal pods that were placed last, one after the other."""
 
 
 @record(frozen=True, slots=True)

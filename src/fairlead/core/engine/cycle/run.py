@@ -1,9 +1,9 @@
 """EqualPodRun: equal pods that are placed one right after the other, as a Deployment's pods or a gang's members are.
 
 The only change since the last of them was placed is that placement. If no plugin that is not cached answers differently
-for it (`CachedPlugin.same_after_placing`), the constant part of the score is as it was, and it is enough to judge that
-one row again and to choose. Plugins that are `asked_in_runs` are asked about each pod: devices for its claims, which
-are its own, are looked for anew.
+for it (`CachedPlugin.after_placing`), the constant part of the score is as it was, and it is enough to judge that one
+row again and to choose. Plugins of which only their own answers may differ are called for each pod: devices for its
+claims, which are its own, are looked for anew.
 
 Invariant: a run goes on only if a search from the beginning would find the same and draw the same random numbers. It
 ends with the first different pod, with any other change of the cluster, and with any nomination.
@@ -45,7 +45,7 @@ class EqualPodRun:
         self._within = within
         self.evaluator = evaluator
         self.constant = constant
-        self.plugins = evaluator.asked_again(cycle)
+        self.plugins = evaluator.called_in_runs(cycle)
         self._scores = self._scored(cycle) if self.plugins else []
 
     def _scored(self, cycle: Cycle) -> list[int | None]:
@@ -64,7 +64,7 @@ class EqualPodRun:
 
     def goes_on(self, cycle: Cycle, evaluator: Evaluator, within: NDArray[np.int32] | None) -> bool:
         """Whether the last pod was placed, nothing else has changed, and the next pod is equal to it. A cycle that is
-        measured does not go on, so that every plugin is asked."""
+        measured does not go on, so that every plugin is called."""
         cluster = cycle.cluster
         table = cluster.table
         return (
@@ -87,8 +87,9 @@ class EqualPodRun:
 
 def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | None:
     """The place of a pod that continues a run; None if it has to be searched for from the beginning."""
-    run, search.run = search.run, None
-    if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
+    last = search.last
+    run, last.run = last.run, None
+    if run is None or search.nominated or search.preferred_row >= 0 or not run.goes_on(cycle, evaluator, search.within):
         return None
     run.prepare(cycle)
     ok = evaluator.judge_again(cycle, run.plugins)
@@ -99,7 +100,7 @@ def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | 
         cycle.notes = {}  # the search begins anew
         return None
     run.placed(cycle.cluster, placed.row)
-    search.run = run
+    last.run = run
     return placed
 
 

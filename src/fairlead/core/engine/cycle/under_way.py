@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 
 class BindingsUnderWay(dict[str, Binding]):
-    def __init__(self) -> None:
+    def __init__(self, most_unanswered: int) -> None:
         super().__init__()
+        self._most_unanswered = most_unanswered
         self._attended: dict[str, Binding] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many have no answer yet that more placements would only wait in line."""
+        return len(self) >= self._most_unanswered and self.unanswered >= self._most_unanswered
 
     @property
     def unanswered(self) -> int:

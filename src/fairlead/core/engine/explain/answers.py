@@ -7,30 +7,23 @@ a runtime (`runtime/questions.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.core.engine.explain.gang import described
-from fairlead.core.engine.explain.lacks import domain_lack, lacks_of
-from fairlead.core.engine.explain.plugin_gangs import explain_plugin_gang
+from fairlead.core.engine.explain.lacks import lacks_of
 from fairlead.core.engine.explain.pod import waiting_in
-from fairlead.core.engine.explain.shortages import names_amounts, of_members, shortages
+from fairlead.core.engine.explain.shortages import names_amounts, shortages
 from fairlead.core.framework.plugin import DeviceExplainer
 from fairlead.core.model.attendance import Attendance
-from fairlead.core.model.explanation import Explanation
-from fairlead.volcano.explain.group import explain_job
-from fairlead.volcano.explain.queue import explain_queue
-from fairlead.volcano.explain.round_lacks import needed_tasks, queue_lacks
-from fairlead.volcano.explain.waiting_pod import explained_by_round
+from fairlead.core.model.explanation import Explained, Explanation
 
 if TYPE_CHECKING:
     from fairlead.core.engine.queue.entry import Waiting
     from fairlead.core.engine.scheduler import Scheduler
-    from fairlead.core.model.gang_explanation import GangExplanation
+    from fairlead.core.model.lack import Lack
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.table import NodeTable
-    from fairlead.volcano.records.queue_explanation import JobExplanation, QueueExplanation
-    from fairlead.volcano.rounds.driver import RoundDriver
 
 
 def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | None:
@@ -40,11 +33,11 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
     pod = pod_state.seen
     waiting = scheduler.backlog.where(pod.uid)
     known = scheduler.explanations.of(pod.uid, waiting)
+    if known is None and not pod.node_name:
+        answers = (mode.about_pod(pod) for mode in scheduler.modes)
+        known = next((answer for answer in answers if answer is not None), None)
     if known is not None:
         return _in_full(known, scheduler, pod)
-    for driver in scheduler.drivers:
-        if (report := driver.why(pod.uid)) is not None and not pod.node_name:
-            return _in_full(explained_by_round(driver, report), scheduler, pod)
     return Explanation(
         namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
         message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
@@ -91,37 +84,17 @@ def _verdict(pod: Pod, waiting: Waiting | None) -> str:
     return "Gated" if waiting is not None and waiting.queue == "gated" else "Waiting"
 
 
-def about_group(scheduler: Scheduler, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
-    for driver in scheduler.drivers:
-        job = explain_job(driver, namespace, name)
-        if job is not None:
-            return _with_round_lacks(scheduler, driver, job)
-    for gang in scheduler.cluster.gangs.named(namespace, name):
-        known = scheduler.gang_explanations.of(gang.key)
-        places = (scheduler.backlog.where(uid) for uid in gang.members)
-        explained = described(gang, known, next((place for place in places if place is not None), None))
-        requests, texts = (pod.request for pod in gang.pending()), [text for text, _ in explained.blockers]
-        explained = replace(explained, shortages=of_members(requests, texts, scheduler.cluster.table))
-        if explained.verdict in ("Scheduled", "Completed"):
-            return explained
-        needed = max(0, gang.minimum - gang.scheduled)
-        pods = gang.pending()[: needed or None]
-        lacks = (*domain_lack(explained.domains, needed), *lacks_of(scheduler, pods, texts))
-        return replace(explained, lacks=lacks)
-    return explain_plugin_gang(scheduler, namespace, name)
+def about_group(scheduler: Scheduler, namespace: str, name: str) -> Explained | None:
+    """The answer of the first mode that knows the group. PodMode is asked last, because it finds groups in the cluster,
+    which has those of all modes."""
+
+    def short_of(pods: Sequence[Pod], texts: Sequence[str]) -> tuple[Lack, ...]:
+        return lacks_of(scheduler, pods, texts)
+
+    answers = (mode.about_group(namespace, name, short_of) for mode in reversed(scheduler.modes))
+    return next((answer for answer in answers if answer is not None), None)
 
 
-def _with_round_lacks(scheduler: Scheduler, driver: RoundDriver, explained: JobExplanation) -> JobExplanation:
-    round, gang = driver.latest, explained.gang
-    job = None if round is None else round.jobs.get(f"{gang.namespace}/{gang.name}")
-    if round is None or job is None or gang.verdict in ("Scheduled", "Completed"):
-        return explained
-    tasks = needed_tasks(job)
-    domains = domain_lack(gang.domains, len(tasks))
-    more = lacks_of(scheduler, [task.pod for task in tasks], [text for text, _ in gang.blockers])
-    return replace(explained, gang=replace(gang, lacks=(*queue_lacks(round, job), *domains, *more)))
-
-
-def about_queue(scheduler: Scheduler, name: str) -> QueueExplanation | None:
-    found = (explain_queue(driver, name) for driver in scheduler.drivers)
-    return next((explanation for explanation in found if explanation is not None), None)
+def about_queue(scheduler: Scheduler, name: str) -> Explained | None:
+    answers = (mode.about_queue(name) for mode in scheduler.modes)
+    return next((answer for answer in answers if answer is not None), None)

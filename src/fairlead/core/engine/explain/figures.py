@@ -20,12 +20,12 @@ T = TypeVar("T")
 VERBOSITY_ANNOTATION = "scheduling.fairlead.io/verbosity"
 """On a pod: how much the log says of it, whatever the process' own verbosity is."""
 TELLS_DECISIONS, TELLS_EVERYTHING = 2, 4
-_FILTERING, _SCORING = ("prepare", "filter"), ("prepare_scores", "score")
+_FILTERING, _SCORING = ("pre_filter", "filter"), ("pre_score", "score")
 
 
 def figures_of(scheduler: Scheduler) -> Figures:
     """Counts and sizes as they are now."""
-    backlog, cluster, meter = scheduler.backlog, scheduler.cluster, scheduler.meter
+    backlog, cluster, meter, pods = scheduler.backlog, scheduler.cluster, scheduler.meter, scheduler.pods
     plugins = [plugin for profile in scheduler.profiles.values() for plugin in profile.plugins()]
     places = Counter(pod_state.place for pod_state in cluster.pods.values())
     return Figures(
@@ -38,14 +38,14 @@ def figures_of(scheduler: Scheduler) -> Figures:
         pods=places.total() - places[PodPlace.PENDING],
         assumed=places[PodPlace.ASSUMED],
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
-        domains_tried=scheduler.gangs.domains_tried,
-        rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),
+        domains_tried=pods.gangs.domains_tried,
+        rows_judged=sum(evaluator.rows_judged for evaluator in pods.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
         raised=dict(scheduler.guard.quarantine.raised),
         quarantined=len(scheduler.guard.quarantine.held),
         drift=scheduler.guard.audit.found,
         costliest=None if meter is None else meter.costliest(),
-        rounds=tuple(driver.figures() for driver in scheduler.drivers),
+        of_modes={name: figures for mode in scheduler.modes for name, figures in mode.figures().items()},
     )
 
 
@@ -53,7 +53,7 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
     """What happened since the last call. Decisions come from the caller's own reader; the rest is handed out once, so
     there can be one caller only."""
     meter = scheduler.meter
-    victims, scheduler.evictions.victims = tuple(scheduler.evictions.victims), []
+    victims = tuple(scheduler.pods.evictions.take_victims())
     decided = decisions.read()
     return Observed(
         decisions=decided,

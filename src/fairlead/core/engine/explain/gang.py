@@ -6,11 +6,14 @@ from collections import Counter, OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fairlead.core.engine.explain.lacks import domain_lack
+from fairlead.core.engine.explain.shortages import of_members
 from fairlead.core.model.explanation import ProtectedPod
 from fairlead.core.model.gang_explanation import Domain, GangExplanation
 
 if TYPE_CHECKING:
     from fairlead.core.engine.gangs.result import Result
+    from fairlead.core.engine.modes import LacksOf
     from fairlead.core.engine.queue.entry import Waiting
     from fairlead.core.state.gangs import Gang
     from fairlead.core.state.table import NodeTable
@@ -68,7 +71,21 @@ class GangExplanations:
         return where
 
 
-def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:
+def explain_gang(
+    gang: Gang, known: GangExplanation | None, waiting: Waiting | None, table: NodeTable, lacks_of: LacksOf
+) -> GangExplanation:
+    """The explanation of a gang's last attempt with amounts and, while it waits, what is short for it."""
+    explained = _described(gang, known, waiting)
+    pods, texts = gang.pending(), [text for text, _ in explained.blockers]
+    explained = replace(explained, shortages=of_members((pod.request for pod in pods), texts, table))
+    if explained.verdict in ("Scheduled", "Completed"):
+        return explained
+    needed = max(0, gang.minimum - gang.scheduled)
+    lacks = (*domain_lack(explained.domains, needed), *lacks_of(pods[: needed or None], texts))
+    return replace(explained, lacks=lacks)
+
+
+def _described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:
     """The explanation of a gang's last attempt, with the numbers of members as they are now."""
     gated = waiting is not None and waiting.queue == "gated" and (known is None or not gang.is_whole)
     if known is None or gated:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.core.engine.explain.shortages import named_in
-from fairlead.core.framework.explainers import LackExplainer
+from fairlead.core.framework.explainers import LackExplainer, RoomExplainer
 from fairlead.core.model.lack import MEMBERS, Lack
 from fairlead.core.state.cluster import PodPlace
-from fairlead.volcano.records.tasks import TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,18 +32,11 @@ def lacks_of(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) ->
     """Everything that is short for pods of one profile. `texts` are the refusals, which name resources."""
     if not pods:
         return ()
-    explainers = dict.fromkeys(_explainers(scheduler, pods[0].scheduler_name))
+    name = pods[0].scheduler_name
+    plugins = dict.fromkeys(plugin for mode in scheduler.modes for plugin in mode.lack_explainers(name))
+    explainers = [plugin for plugin in plugins if isinstance(plugin, LackExplainer)]
     found = [one for plugin in explainers for one in plugin.lacks(pods, scheduler.cluster)]
     return (*found, *node_lacks(scheduler, pods, texts))
-
-
-def _explainers(scheduler: Scheduler, name: str) -> Iterator[LackExplainer]:
-    profile = scheduler.profiles.get(name)
-    plugins: list[object] = [] if profile is None else list(profile.plugins())
-    for driver in scheduler.drivers:
-        if driver.profile.name == name and driver.latest is not None:
-            plugins += driver.latest.tiers.plugins.values()
-    yield from (plugin for plugin in plugins if isinstance(plugin, LackExplainer))
 
 
 def domain_lack(domains: Sequence[Domain], needed: int) -> tuple[Lack, ...]:
@@ -67,18 +59,16 @@ def node_lacks(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) 
     table = scheduler.cluster.table
     rows = np.flatnonzero(table.alive[: table.high])
     promises = list(_promises(scheduler, pods))
-    kept = [*_kept_by_gangs(scheduler, pods), *_kept_by_reservations(scheduler, pods)]
-    usable = [
-        (pod_state.row, state.available())
-        for state, pod_state in scheduler.cluster.reservations.matchable()
-        if any(state.record.matches(pod) for pod in pods)
-    ]
+    explainers = (index for index in scheduler.cluster.indexes.values() if isinstance(index, RoomExplainer))
+    held = [room for index in explainers for room in index.held_rooms(pods)]
+    kept = [*_kept_by_gangs(scheduler, pods), *((one.holder, one.left, one.why) for one in held if one.why)]
     for name in named:
         room = table.allocatable_column(name)[: table.high] - table.requested_column(name)[: table.high]
         for row, _, request, _ in promises:
             room[row] -= request.get(name, 0)
-        for row, left in usable:
-            room[row] += left.get(name, 0)
+        for one in held:
+            if not one.why:
+                room[one.row] += one.left.get(name, 0)
         free = np.maximum(room[rows], 0).tolist()
         wishes = [amount for pod in pods if (amount := pod.request.get(name, 0))]
         missing = _unplaced(wishes, free)
@@ -107,23 +97,13 @@ def _unplaced(wishes: Sequence[int], free: list[int]) -> int:
 
 
 def _promises(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[int, str, Mapping[str, int], str]]:
-    """Room of rows that is promised to others: to pods that wait for their victims, if they are not less important, and
-    to tasks that a round has given a place which is not free yet."""
-    own, priority = {pod.uid for pod in pods}, pods[0].priority
-    row_of, told = scheduler.cluster.table.row_of, set(own)
-    nominator = scheduler.backlog.nominator
-    for name in sorted(nominator.nodes):
-        for pod in nominator.on_node(name):
-            if pod.uid not in told and pod.priority >= priority and name in row_of:
+    """Room of rows that is promised to others and that these pods have to leave them."""
+    told = {pod.uid for pod in pods}
+    for mode in scheduler.modes:
+        for row, pod in mode.promised(pods[0].priority):
+            if pod.uid not in told:
                 told.add(pod.uid)
-                yield row_of[name], pod.key, pod.request, f"{name} is promised to it"
-    for driver in scheduler.drivers:
-        jobs = driver.latest.jobs.values() if driver.latest is not None else ()
-        for task in (task for job in jobs for task in job.in_status(TaskStatus.PIPELINED)):
-            if task.uid not in told and task.row >= 0:
-                told.add(task.uid)
-                where = scheduler.cluster.table.name(task.row)
-                yield task.row, task.key, task.pod.request, f"{where} is promised to it"
+                yield row, pod.key, pod.request, f"{scheduler.cluster.table.name(row)} is promised to it"
 
 
 def _kept_by_gangs(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[str, Mapping[str, int], str]]:
@@ -135,12 +115,3 @@ def _kept_by_gangs(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[
             continue
         pod = pod_state.seen
         yield pod.key, pod.request, f"it has a place on {cluster.table.name(pod_state.row)} and waits for its gang"
-
-
-def _kept_by_reservations(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[str, Mapping[str, int], str]]:
-    """Reservations that none of the pods may use."""
-    cluster = scheduler.cluster
-    for state, pod_state in cluster.reservations.matchable():
-        if not any(state.record.matches(pod) for pod in pods):
-            where = cluster.table.name(pod_state.row)
-            yield f"Reservation {state.record.name}", state.available(), f"it keeps room on {where} for its owners"

@@ -1,4 +1,4 @@
-"""Explanations of gangs that a plugin keeps together and the Cluster does not know: Koordinator's.
+"""Explanations of gangs that a plugin keeps together and the Cluster does not know.
 
 They are put together from what the last attempts at the members said, and from what the plugin knows of the gang.
 """
@@ -6,54 +6,62 @@ They are put together from what the last attempts at the members said, and from 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.core.engine.explain.lacks import domain_lack, lacks_of
+from fairlead.core.engine.explain.lacks import domain_lack
 from fairlead.core.engine.explain.shortages import of_members
 from fairlead.core.framework.explainers import GangExplainer
 from fairlead.core.model.gang_explanation import GangExplanation
 from fairlead.core.state.cluster import PodPlace
 
 if TYPE_CHECKING:
-    from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.engine.explain.pod import Explanations
+    from fairlead.core.engine.modes import LacksOf
     from fairlead.core.framework.explainers import GangFacts
+    from fairlead.core.framework.profile import Profile
     from fairlead.core.model.explanation import Explanation
+    from fairlead.core.state.cluster import Cluster
 
 _TEXTS = 5
 
 
-def explain_plugin_gang(scheduler: Scheduler, namespace: str, name: str) -> GangExplanation | None:
-    """The explanation of a gang; None if no plugin knows it."""
-    for profile in scheduler.profiles.values():
+def explain_plugin_gang(
+    namespace: str, name: str, profiles: Iterable[Profile], cluster: Cluster, explanations: Explanations,
+    lacks_of: LacksOf,
+) -> GangExplanation | None:  # fmt: skip
+    """The explanation of a gang; None if no plugin knows it. `explanations` are those of its members."""
+    for profile in profiles:
         for plugin in profile.plugins():
             if isinstance(plugin, GangExplainer):
-                facts = plugin.gang_facts(namespace, name, scheduler.cluster)
+                facts = plugin.gang_facts(namespace, name, cluster)
                 if facts is not None:
-                    return _explained(scheduler, facts, namespace, name, profile.name)
+                    about = GangExplanation(namespace, name, facts.api, profile.name, "Waiting")
+                    return _explained(about, facts, cluster, explanations, lacks_of)
     return None
 
 
 def _explained(
-    scheduler: Scheduler, facts: GangFacts, namespace: str, name: str, profile: str
-) -> GangExplanation:  # fmt: skip
-    cluster = scheduler.cluster
+    about: GangExplanation, facts: GangFacts, cluster: Cluster, explanations: Explanations, lacks_of: LacksOf
+) -> GangExplanation:
     places = {pod.uid: cluster.pods[pod.uid] for pod in facts.pods}
     pending = [pod for pod in facts.pods if places[pod.uid].place is PodPlace.PENDING]
     seated = [uid for uid, state in places.items() if state.place in (PodPlace.BOUND, PodPlace.RELEASING)]
     assumed = [uid for uid, state in places.items() if state.place is PodPlace.ASSUMED]
     scheduled = len(seated) + len(assumed)
-    told = {pod.uid: known for pod in pending if (known := scheduler.explanations.of(pod.uid)) is not None}
+    told = {pod.uid: known for pod in pending if (known := explanations.of(pod.uid)) is not None}
     texts = [reason for one in told.values() for blocker in one.blockers for reason in blocker.reasons]
     texts += [one.message for one in told.values()]
     verdict = _verdict(facts, scheduled, told, bool(pending))
     needed = max(0, facts.minimum - scheduled)
     wanting = pending[: needed or None]
     lacks = () if verdict == "Scheduled" else (
-        *domain_lack(facts.domains, needed), *lacks_of(scheduler, wanting, texts)
+        *domain_lack(facts.domains, needed), *lacks_of(wanting, texts)
     )  # fmt: skip
     first = next(iter(told.values()), None)
-    return GangExplanation(
-        namespace, name, facts.api, profile, verdict,
+    return replace(
+        about, verdict=verdict,
         message="" if first is None or verdict == "Scheduled" else _message(told),
         at=None if first is None else first.at,
         attempts=max((one.attempts for one in told.values()), default=0),

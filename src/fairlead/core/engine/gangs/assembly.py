@@ -3,7 +3,7 @@ back as a whole.
 
     members in order ─▶ place ─▶ assign, reserve, permit ─▶ the first consent means: the gang is whole
          for each placement (a rack, a zone), if the group wants one; the best one that fits is taken
-    not whole ─▶ undone in reverse; perhaps room can be made for all of it (rescue_gang)
+    not whole ─▶ undone in reverse; perhaps room can be made for all of it (pod_group_post_filter)
 
 If the gang is whole, the assignments are committed as they are. If not, the table, the reservations and the counts are
 exactly as before. The rules are kube-scheduler's. One rule is ours: no pod is evicted for a gang that would not be
@@ -13,6 +13,8 @@ whole afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +25,8 @@ from fairlead.core.engine.cycle.placement import Blocked, Broken, Placed, Scored
 from fairlead.core.engine.gangs.domain_search import DomainSearch, none_of
 from fairlead.core.engine.gangs.result import MemberResult, Result
 from fairlead.core.framework.cycle import Cycle
-from fairlead.core.framework.gang import GangDomain, GangRescued
-from fairlead.core.framework.points import merge_permits, merge_reserved
+from fairlead.core.framework.gang import GangDomain, PodGroupPostFilterResult
+from fairlead.core.framework.points import merge_permit, merge_reserve, unreserve
 from fairlead.core.framework.verdicts import FEASIBLE
 from fairlead.core.model.reasons import Code, Status, failed, unschedulable
 from fairlead.core.state.statement import Statement
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairlead.core.framework.effects import Effects
     from fairlead.core.framework.evaluate import Evaluator
     from fairlead.core.framework.gang import GangRules
     from fairlead.core.framework.meter import Meter
@@ -51,7 +54,7 @@ NO_RESCUE_IN_DOMAINS = "workload aware preemption is not supported for pod group
 
 
 class Assembly:
-    """The state of one attempt. It is also the GangCase (core/framework/gang.py) that `rescue_gang` works with."""
+    """The state of one attempt. It is also the GangCase (core/framework/gang.py) for `pod_group_post_filter`."""
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Assembly:
         search: Search,
         now: float,
         rng: Random,
+        effects: Effects,
         meter: Meter | None = None,
     ) -> None:
         self.gang = gang
@@ -71,6 +75,7 @@ class Assembly:
         self.cluster = cluster
         self.now = now
         self.rng = rng
+        self.effects = effects
         self._evaluator = evaluator
         self.profile = evaluator.profile
         self._rules = rules
@@ -78,24 +83,27 @@ class Assembly:
         self._meter = meter
         self._statement = Statement(cluster)
         self._rescuing = True
-        """Whether PostFilter is asked for single members; not while `rescue_gang` tries placements of the whole
-        gang."""
+        """Whether PostFilter is asked for single members; not while `pod_group_post_filter` tries placements of the
+        whole gang."""
+        self._reserved: dict[str, MemberResult] = {}
+        """Members for which Reserve was asked, by uid, in order."""
         self.trials = 0
         """The number of domains in which members were assigned to rows."""
 
     def run(self) -> Result:
-        try:
-            result = self._somewhere()
-            if result.status is not None and result.status.code is Code.UNSCHEDULABLE and not result.waiting:
-                self._make_room(result)
-            return result
-        finally:
-            self._search.within = None
+        result = self._somewhere()
+        if result.status is not None and result.status.code is Code.UNSCHEDULABLE and not result.waiting:
+            self._make_room(result)
+        return result
 
     def commit(self) -> None:
         """Keep the assignments: members become ASSUMED."""
         self._statement.commit()
-        self.gang.proposed = 0
+        self.gang.end_proposals()
+
+    def count_trials(self, trials: int) -> None:
+        """So many domains were tried."""
+        self.trials += trials
 
     # ---- where ----
 
@@ -119,12 +127,12 @@ class Assembly:
     @property
     def _divides(self) -> frozenset[str]:
         """The names of the plugins that divide the cluster into domains (PlacementGenerate)."""
-        return frozenset(plugin.name for plugin in self.profile.at("placements")[:1])
+        return frozenset(plugin.name for plugin in self.profile.at("placement_generate")[:1])
 
     def _placements(self) -> Sequence[GangDomain] | Status | None:
-        for plugin in self.profile.at("placements"):
+        for plugin in self.profile.at("placement_generate"):
             try:
-                return plugin.placements(self.gang, self.cluster)
+                return plugin.placement_generate(self.gang, self.cluster)
             except Exception as error:
                 return failed(f'running PlacementGenerate plugin "{plugin.name}": {type(error).__name__}: {error}')
         return None
@@ -135,7 +143,7 @@ class Assembly:
         """Assign members to rows of a domain. A gang that is whole stays assigned; otherwise all assignments are
         undone."""
         rows = placement.rows if placement is not None else None
-        self._search.within = rows
+        self._search = replace(self._search, within=rows)
         result = Result(status=unschedulable(UNSCHEDULABLE), placement=placement)
         refused: dict[tuple[object, ...], tuple[int, Failure]] = {}
         for pod in self.pods:
@@ -190,7 +198,9 @@ class Assembly:
         return member
 
     def cycle_of(self, pod: Pod) -> Cycle:
-        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=self.now, rng=self.rng)
+        cycle = Cycle(
+            pod=pod, cluster=self.cluster, profile=self.profile, now=self.now, rng=self.rng, effects=self.effects
+        )
         if self._meter is not None:
             cycle.meter = self._meter.for_next_cycle()
         return cycle
@@ -199,7 +209,7 @@ class Assembly:
         """A cycle of the pod after PreFilter; None if a plugin refused the pod there."""
         cycle = self.cycle_of(pod)
         try:
-            return cycle if self._evaluator.prepare(cycle).status is None else None
+            return cycle if self._evaluator.pre_filter(cycle).status is None else None
         except FairleadError:
             return None
 
@@ -224,18 +234,19 @@ class Assembly:
         cycle, row = member.cycle, member.placed.row
         before = self._statement.checkpoint()
         self._statement.assign(member.pod, row)
-        self.gang.proposed += 1
+        self.gang.propose()
+        self._reserved[member.pod.uid] = member
         try:
-            refused = merge_reserved(cycle, row)
+            refused = merge_reserve(cycle, row)
             if refused is None:
-                member.permission = merge_permits(cycle, row)
+                member.permission = merge_permit(cycle, row)
                 refused = member.permission.status
         except FairleadError as error:
             refused = failed(str(error))
         if refused is not None:
             self._unreserve(member)
             self._statement.rollback(before)
-            self.gang.proposed -= 1
+            self.gang.withdraw()
             member.placed, member.permission, member.rescued = None, None, None
             member.failure = refused_on_node(refused)
 
@@ -245,12 +256,22 @@ class Assembly:
             if member.placed is not None:
                 self._unreserve(member)
         self._statement.rollback()
-        self.gang.proposed = 0
+        self.gang.end_proposals()
+
+    def abandon(self) -> None:
+        """Undo what stands of an attempt that raised."""
+        try:
+            for member in reversed([*self._reserved.values()]):
+                with suppress(Exception):  # the attempt has raised already, and is told
+                    self._unreserve(member)
+        finally:
+            self._statement.rollback()
+            self.gang.end_proposals()
 
     def _unreserve(self, member: MemberResult) -> None:
         assert member.placed is not None
-        for plugin in reversed(self.profile.at("reserve")):
-            plugin.unreserve(member.cycle, member.placed.row)
+        self._reserved.pop(member.pod.uid, None)
+        unreserve(member.cycle, member.placed.row)
 
     # ---- making room for all of it ----
 
@@ -268,16 +289,16 @@ class Assembly:
         else:
             result.status = said.status
 
-    def _rescued(self) -> GangRescued:
-        plugins = self.profile.at("rescue_gang")
+    def _rescued(self) -> PodGroupPostFilterResult:
+        plugins = self.profile.at("pod_group_post_filter")
         if not plugins:
-            return GangRescued(unschedulable(NO_RESCUE))
+            return PodGroupPostFilterResult(unschedulable(NO_RESCUE))
         if self.gang.group is not None and not self.gang.group.may_preempt:
-            return GangRescued(unschedulable(NO_RESCUE_IN_DOMAINS))
+            return PodGroupPostFilterResult(unschedulable(NO_RESCUE_IN_DOMAINS))
         try:
-            return plugins[0].rescue_gang(self)
+            return plugins[0].pod_group_post_filter(self)
         except FairleadError as error:
-            return GangRescued(failed(str(error)))
+            return PodGroupPostFilterResult(failed(str(error)))
 
     def _move_to(self, result: Result, nominations: Sequence[tuple[Pod, int]]) -> None:
         """Give members the rows that the rescue found for them; the others keep their refusals."""
@@ -300,7 +321,7 @@ class Assembly:
     def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
         for pod, row in where:
             cycle = self.cycle_of(pod)
-            if self._evaluator.prepare(cycle).status is not None or not self._passes(cycle, row):
+            if self._evaluator.pre_filter(cycle).status is not None or not self._passes(cycle, row):
                 return False
             statement.assign(pod, row)
         return True

@@ -68,7 +68,7 @@ class DomainSearch:
         elif result.placement is not None and result.placement.rows is None:
             named = []
         result.tried = tuple(self._tried(placement) for placement in named)
-        self._assembly.trials += len(self._results)
+        self._assembly.count_trials(len(self._results))
         return result
 
     def _tried(self, placement: GangDomain) -> Tried:
@@ -114,7 +114,7 @@ class DomainSearch:
     def _by_promise(self, placements: list[GangDomain]) -> tuple[list[GangDomain], bool]:
         """The domains in the order of the score they would get if they took all members, highest first; and whether no
         domain can get more than that, so that the search may end at the first one that does."""
-        plugins = self._assembly.profile.at("score_placements")
+        plugins = self._assembly.profile.at("placement_score")
         everybody = tuple((pod, -1) for pod in self._assembly.pods)
         totals = self._totals([Proposal(placement, everybody) for placement in placements])
         if isinstance(totals, Status) or not all(plugin.scores_grow for plugin in plugins):
@@ -141,8 +141,8 @@ class DomainSearch:
     def _totals(self, proposals: Sequence[Proposal]) -> NDArray[np.int64] | Status:
         profile = self._assembly.profile
         totals = np.zeros(len(proposals), dtype=np.int64)
-        for plugin in profile.at("score_placements"):
-            scores = plugin.score_placements(self._assembly.gang, proposals, self._assembly.cluster)
+        for plugin in profile.at("placement_score"):
+            scores = plugin.placement_score(self._assembly.gang, proposals, self._assembly.cluster)
             if isinstance(scores, Status):
                 return failed(f'running PlacementScore plugin "{plugin.name}": {scores.message}')
             totals += np.array(scores, dtype=np.int64) * profile.weight(plugin)
@@ -153,13 +153,13 @@ class DomainSearch:
     def _nowhere(self) -> Result:
         """The result if no domain fits. Members are told the refusals of the first domain; the plugins that refused in
         any domain are blamed, because a change in any of them may help."""
-        first = self._results.get(self._placements[0]) or self._try(self._placements[0])
+        result = self._results.get(self._placements[0]) or self._try(self._placements[0])
         self._come_closest()
-        if first.status is None or not first.status.code.rejected:
-            return first
+        if result.status is None or not result.status.code.rejected:
+            return result
         count = sum(1 for placement in self._placements if placement.rows is not None)
-        first.status, first.blamed = none_of(count, first.status), self._blamed()
-        return first
+        result.status, result.blamed = none_of(count, result.status), self._blamed()
+        return result
 
     def _come_closest(self) -> None:
         """Try domains that might take more members than those tried so far, until no other could, or _FOR_THE_ANSWER
@@ -173,7 +173,7 @@ class DomainSearch:
 
     def _blamed(self) -> frozenset[str]:
         failures = [m.failure for result in self._results.values() for m in result.members if m.failure is not None]
-        plugins = {plugin.name for plugin in self._assembly.profile.at("placements")[:1]}
+        plugins = {plugin.name for plugin in self._assembly.profile.at("placement_generate")[:1]}
         if self._room is not None:
             plugins |= self._room.plugins
         return frozenset(plugins).union(*(failure.unschedulable_plugins for failure in failures))
@@ -203,7 +203,10 @@ class DomainCapacity:
     def of(cls, assembly: Assembly) -> DomainCapacity | None:
         """None if sums are no bound: no filter has any, or members may get nodes whose victims have yet to leave."""
         profile = assembly.profile
-        if any(plugin.frees_room and plugin not in profile.at("rescue_gang") for plugin in profile.at("rescue")):
+        if any(
+            plugin.frees_room and plugin not in profile.at("pod_group_post_filter")
+            for plugin in profile.at("post_filter")
+        ):
             return None
         counts = Counter(id(pod.shape) for pod in assembly.pods)
         shapes: list[tuple[int, Mapping[str, int]]] = []

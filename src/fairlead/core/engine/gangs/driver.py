@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from fairlead.core.engine.cycle.attempt import Committed, refused_on_node
 from fairlead.core.engine.cycle.binding import Binding, BindingStage
 from fairlead.core.engine.cycle.outcome import Failure, group_patch
+from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.engine.gangs.assembly import UNSCHEDULABLE, Assembly
 from fairlead.core.engine.queue.entry import Entry
 from fairlead.core.framework.points import PERMITTED, Permission
@@ -29,24 +30,17 @@ from fairlead.core.model.reasons import Status, failed, unschedulable
 from fairlead.core.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
-    from random import Random
-
-    from fairlead.core.engine.binding_driver import BindingDriver
-    from fairlead.core.engine.cycle.events import EventRecorder
     from fairlead.core.engine.cycle.evictions import Evictions
-    from fairlead.core.engine.cycle.placement import Search
+    from fairlead.core.engine.cycle.placement import LastSearch
     from fairlead.core.engine.explain.gang import GangExplanations
     from fairlead.core.engine.gangs.result import MemberResult, Result
-    from fairlead.core.engine.queue.backlog import Backlog
+    from fairlead.core.engine.modes import Placer, SchedulerParts
     from fairlead.core.engine.queue.promised import Promised
-    from fairlead.core.engine.step_output import StepOutput
     from fairlead.core.framework.evaluate import Evaluator
     from fairlead.core.framework.gang import GangRules
-    from fairlead.core.framework.meter import Meter
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Write
     from fairlead.core.model.pod import Pod
-    from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.gangs import Gang
 
 NOT_WHOLE = "the gang lost members and cannot be whole any more"
@@ -57,30 +51,23 @@ FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 class GangDriver:
     def __init__(
         self,
-        cluster: Cluster,
-        backlog: Backlog,
-        bindings: Mapping[str, Binding],
+        parts: SchedulerParts,
+        placer: Placer,
         evictions: Evictions,
         *,
         explanations: GangExplanations,
-        recorder: EventRecorder,
-        search: Search,
+        last_search: LastSearch,
         promised: Promised,
-        rng: Random,
-        binding_driver: BindingDriver,
-        output: StepOutput,
     ) -> None:
-        self._cluster = cluster
-        self._backlog = backlog
-        self._bindings = bindings
+        """`placer` is the mode whose gangs these are."""
+        self._cluster, self._backlog, self._bindings = parts.cluster, parts.backlog, parts.bindings
+        self._binding_driver, self._output = parts.binding_driver, parts.output
+        self._recorder, self._rng, self._effects = parts.recorder, parts.rng, parts.effects
+        self._placer = placer
         self._evictions = evictions
         self._explanations = explanations
-        self._recorder = recorder
-        self._search = search
+        self._last_search = last_search
         self._promised = promised
-        self._rng = rng
-        self._binding_driver = binding_driver
-        self._output = output
         self._profiles: Mapping[str, Profile] = {}
         self._evaluators: Mapping[str, Evaluator] = {}
         self._incomplete: dict[str, float] = {}
@@ -101,7 +88,7 @@ class GangDriver:
 
     # ---- one attempt ----
 
-    def schedule(self, entry: Entry, now: float, meter: Meter | None) -> list[Write]:
+    def schedule(self, entry: Entry, now: float) -> list[Write]:
         """Make one attempt at a gang; returns its writes, apart from those of its bindings."""
         self._now, self._writes = now, []
         gang = entry.gang
@@ -115,12 +102,16 @@ class GangDriver:
         if strangers is not None:
             self._refuse_mixture(entry, pods, strangers)
             return self._writes
-        self._search.nominated, self._search.promises = self._promised.while_placing_many(), None
         assembly = Assembly(
             gang, pods, cluster=self._cluster, evaluator=self._evaluators[profile.name], rules=profile.gangs,
-            search=self._search, now=now, rng=self._rng, meter=meter,
+            search=Search(self._last_search, self._promised.while_placing_many()), now=now, rng=self._rng,
+            effects=self._effects, meter=self._output.meter,
         )  # fmt: skip
-        result = assembly.run()
+        try:
+            result = assembly.run()
+        except Exception:
+            assembly.abandon()
+            raise
         self.domains_tried += assembly.trials
         if result.status is None:
             assembly.commit()
@@ -155,6 +146,8 @@ class GangDriver:
         placed = result.placed
         held_back = self._waits(gang, placed, rules)
         self._starting = bool(held_back)
+        if gang.group is not None and gang.group.policy is GroupPolicy.GANG:
+            gang.placed_whole(member.pod.uid for member in placed)
         for member in placed:
             assert member.placed is not None
             assert member.permission is not None
@@ -165,7 +158,7 @@ class GangDriver:
                 first_attempt=entry.first_attempt, began=entry.began, place=entry.place,
             )  # fmt: skip
             self._backlog.in_flight.begin(own)
-            self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission))
+            self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
         self._starting = False
         if held_back:
             self._in_permit[gang.key] = None
@@ -319,8 +312,8 @@ class GangDriver:
         if gang.group is None or gang.api != NATIVE_GROUP_API:
             return
         if result.status is None:
-            gang.told_scheduled = gang.group.uid
-        elif gang.told_scheduled == gang.group.uid:
+            gang.report_scheduled()
+        elif gang.is_reported_scheduled:
             return
         patch = group_patch(gang.group, result.status, now=self._now)
         if patch is not None:
@@ -398,7 +391,7 @@ class GangDriver:
         if not rules.evicts:
             return
         del self._incomplete[gang.key]
-        gang.sent_away |= {pod.uid for pod in bound}
+        gang.send_away(pod.uid for pod in bound)
         for pod in bound:
             self._writes += self._evictions.send_away(pod, words, self._now)
         self._let_go(gang, failed(words))

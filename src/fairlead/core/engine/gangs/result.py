@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from fairlead.core.engine.cycle.outcome import Failure
     from fairlead.core.engine.cycle.placement import Placed
     from fairlead.core.framework.cycle import Cycle
-    from fairlead.core.framework.gang import GangDomain, GangRescued
-    from fairlead.core.framework.plugin import Rescued
+    from fairlead.core.framework.gang import GangDomain, PodGroupPostFilterResult
+    from fairlead.core.framework.plugin import PostFilterResult
     from fairlead.core.framework.points import Permission
     from fairlead.core.model.pod import Pod
     from fairlead.core.model.reasons import Status
@@ -25,7 +25,7 @@ class MemberResult:
     placed: Placed | None = None
     permission: Permission | None = None
     failure: Failure | None = None
-    rescued: Rescued | None = None
+    rescued: PostFilterResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Result:
     needs_room: bool = False
     tried: tuple[Tried, ...] = ()
     placement: GangDomain | None = None
-    rescue: GangRescued | None = None
+    rescue: PodGroupPostFilterResult | None = None
     blamed: frozenset[str] = frozenset()
 
     @property

@@ -62,6 +62,11 @@ class BackoffQueue:
         self._refused: KeyedHeap[Entry] = KeyedHeap()
         self._failed: KeyedHeap[Entry] = KeyedHeap()
 
+    def reconfigure(self, initial: float | None, longest: float | None) -> None:
+        """Let backoffs that begin from now on last otherwise; what is None stays as it is."""
+        initial = self.backoff.initial if initial is None else initial
+        self.backoff = PodBackoff(initial, self.backoff.max if longest is None else longest)
+
     def __len__(self) -> int:
         return len(self._refused) + len(self._failed)
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.core.framework.points import merge_admission
+from fairlead.core.framework.points import merge_pre_enqueue
 from fairlead.core.model.reasons import Code, Status
 
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ class Gates:
         self._cluster = cluster
         self._complaints = complaints
 
+    def reconfigure(self, profiles: Mapping[str, Profile]) -> None:
+        """Ask the plugins of other profiles from now on."""
+        self.profiles = profiles
+
     def ask(self, entry: Entry) -> Status | None:
         """The first refusal, with the name of its plugin; None if all plugins admit the entry."""
         profile = self.profiles.get(entry.pod.scheduler_name)
-        plugins = profile.at("admit") if profile else ()
+        plugins = profile.at("pre_enqueue") if profile else ()
         if entry.gated:
             plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
         return self._first_refusal(plugins, entry.pod)
@@ -37,7 +41,7 @@ class Gates:
     def is_shut(self, entry: Entry) -> bool:
         """Whether the plugin that gates an entry still refuses it; the others are not asked."""
         profile = self.profiles.get(entry.pod.scheduler_name)
-        for plugin in profile.at("admit") if profile else ():
+        for plugin in profile.at("pre_enqueue") if profile else ():
             if plugin.name == entry.gated_by:
                 return self._first_refusal((plugin,), entry.pod) is not None
         return False
@@ -46,12 +50,12 @@ class Gates:
         """The first refusal of one pod, also of one that is not the pod that stands for its gang. The plugin `but` is
         not asked."""
         profile = self.profiles.get(pod.scheduler_name)
-        plugins = (plugin for plugin in (profile.at("admit") if profile else ()) if plugin.name != but)
+        plugins = (plugin for plugin in (profile.at("pre_enqueue") if profile else ()) if plugin.name != but)
         return self._first_refusal(tuple(plugins), pod)
 
     def _first_refusal(self, plugins: Sequence[Plugin], pod: Pod) -> Status | None:
         """An error gates the pod like any refusal, and is complained of."""
-        refusal = merge_admission(plugins, pod, self._cluster)
+        refusal = merge_pre_enqueue(plugins, pod, self._cluster)
         if refusal is not None and refusal.code is Code.ERROR:
             self._complaints.append(f'running PreEnqueue plugin "{refusal.plugin}" for {pod.key}: {refusal.message}')
         return refusal

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.extended_plugin import extends
 from fairlead.core.framework.plugin import Hint, Interest, takes_part
 from fairlead.core.model import events
 from fairlead.core.model.events import ActionType, ClusterEvent
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.pod import Pod
 
-REFUSING_POINTS = ("admit", "begin", "prepare", "prefer", "filter", "reserve", "permit", "placements")
+REFUSING_POINTS = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit", "placement_generate")
+EXTENDED_REFUSING_POINTS = ("before_pre_filter", "preferred_nodes")
 EXTENDER = "Extender"
 """The name under which refusals by extenders are recorded."""
 
@@ -113,7 +115,9 @@ def _registrations(profile: Profile, extra: Mapping[str, Sequence[Interest]]) ->
 
 
 def _can_refuse(plugin: Plugin) -> bool:
-    return any(takes_part(plugin, point) for point in REFUSING_POINTS)
+    return any(takes_part(plugin, point) for point in REFUSING_POINTS) or any(
+        extends(plugin, point) for point in EXTENDED_REFUSING_POINTS
+    )
 
 
 def _interests(plugin: Plugin) -> tuple[Interest, ...]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
 
 _ACTIVE, _BACKOFF, _PARKED, _NOWHERE = QueueName.ACTIVE, QueueName.BACKOFF, QueueName.PARKED, QueueName.NOWHERE
-"""Asked for too often to be looked up on the Enum."""
+"""A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 
 
 class Queues:

@@ -33,6 +33,10 @@ class Requeuing:
         self._asked = asked
         self._complaints = complaints
 
+    def reconfigure(self, hints: Hints) -> None:
+        """Ask other hints from now on."""
+        self.hints = hints
+
     def judge(self, entry: Entry, event: ClusterEvent, old: object, new: object) -> Requeue:
         """How to requeue an entry because of one event. If a plugin whose refusal was `pending` says `Queue`, there is
         no backoff."""

@@ -21,6 +21,10 @@ class Sweeps:
         self.limit = limit
         self._next: float | None = None
 
+    def reconfigure(self, limit: float) -> None:
+        """Let entries be parked for so many seconds at most from now on."""
+        self.limit = limit
+
     def cutoff(self, now: float) -> float | None:
         """If a sweep is due, the moment before which an entry must have been parked to be moved; else None."""
         if self._next is not None and now < self._next:

@@ -12,11 +12,13 @@ Wrong questions raise BadRequest. The scheduler that is given is changed by the 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy.ma  # noqa: F401  # numpy loads it when it is first needed, which would be in every copy anew
 
 from fairlead.core.engine.what_if.capacity import MOST, drain, fit, need
+from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.engine.what_if.least_change import least_changes
 from fairlead.core.engine.what_if.simulate import Branch, simulate
 from fairlead.core.engine.what_if.workload import Workload
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
 
+MOST_ASKED = 100_000
+MOST_OBJECTS = 100_000
+
+
 def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) -> Doc:
     """The answer of a copy of a scheduler. `branch` calls functions in further copies of it."""
     kind = question.get("kind")
-    now = float(question.get("now") or 0.0)
+    now = _number(question, "now", 0.0)
     if kind == "SimulateQuestion":
         return _simulate(scheduler, question, branch, now)
     if kind == "EvictionsQuestion":
@@ -39,23 +45,64 @@ def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) ->
         records = [one.to_document(namespace) for one in scheduler.ledger.of(namespace)]
         return {"apiVersion": SCHEMA, "kind": "EvictionList", "items": records}
     if kind == "FitQuestion":
-        return fit(scheduler, workload_of(question), now, int(question.get("most") or MOST))
+        return fit(scheduler, workload_of(question), now, _most(question))
     if branch is not None and kind == "NeedQuestion":
         return need(scheduler, workload_of(question), branch, now)
     if branch is not None and kind == "DrainQuestion":
-        return drain(scheduler, list(map(str, question.get("nodes") or ())), branch, now)
+        return drain(scheduler, _texts(question, "nodes"), branch, now)
     raise BadRequest(f"there is no question {kind!r}")
+
+
+def _number(question: Doc, field: str, default: float) -> float:
+    value = question.get(field)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise BadRequest(f"{field}: a number is needed")
+    return float(value)
+
+
+def _most(question: Doc) -> int:
+    value = question.get("most")
+    if value is None:
+        return MOST
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ASKED:
+        raise BadRequest(f"most: a whole number from 1 to {MOST_ASKED} is needed")
+    return value
+
+
+def _texts(question: Doc, field: str) -> list[str]:
+    value = question.get(field)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise BadRequest(f"{field}: a list of texts is needed")
+    return value
+
+
+_OF_OBJECTS = ("apiVersion", "kind")
+
+
+def _is_object(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("metadata"), dict):
+        return False
+    named = [*(one.get(field) for field in _OF_OBJECTS), one["metadata"].get("name"), one["metadata"].get("uid", "")]
+    return all(isinstance(value, str) for value in named)
 
 
 def workload_of(question: Doc) -> Workload:
     objects: Any = question.get("objects")
-    if not isinstance(objects, list) or not all(isinstance(one, dict) and "metadata" in one for one in objects):
-        raise BadRequest("objects: a list of objects is needed")
-    workload = Workload.of(objects, question.get("replaces") or ())
+    if not isinstance(objects, list) or not all(map(_is_object, objects)):
+        raise BadRequest("objects: a list of objects with apiVersion, kind and metadata.name is needed")
+    if len(objects) > MOST_OBJECTS:
+        raise BadRequest(f"objects: at most {MOST_OBJECTS} objects can be asked about at a time")
+    try:
+        workload = Workload.of(objects, _texts(question, "replaces"))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadRequest(f"objects: {type(error).__name__}: {error}") from None
     if not workload.pods:
-        raise BadRequest(
-            "objects: nobody makes pods of them, so nothing would be scheduled; a Volcano Job needs its queue"
-        )
+        needs = "".join(f"; {one.pods_need}" for one in what_ifs() if one.pods_need)
+        raise BadRequest(f"objects: nobody makes pods of them, so nothing would be scheduled{needs}")
     return workload
 
 

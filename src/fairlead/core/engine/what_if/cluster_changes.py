@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.core.model import kinds
+from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.model.flow import Happened
 from fairlead.core.model.pod import compile_pod
 from fairlead.core.model.quantity import format_quantity
-from fairlead.koordinator.records.quotas import quota_line, quota_named_for, quotas_by_namespace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.table import NodeTable
-    from fairlead.koordinator.records.reservations import KoordReservation
 
 Prepare = Callable[["Trial"], None]
 MOST_EVICTED = 3
@@ -116,35 +113,9 @@ class Allowance:
 
 
 def allowance_lines(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance, ...]]:
-    """For each queue and quota of the workload what it and those above it allow, the own one first; those without a
-    limit are left out. All of a line are raised together, because each of them may be the one that is full."""
-    queues = cluster.object_index.of(kinds.VC_QUEUE)
-    for name in dict.fromkeys(_queues(workload)):
-        line: list[Allowance] = []
-        above: set[str] = set()
-        while name in queues and name not in above:
-            above.add(name)
-            if queues[name].capability:
-                line.append(Allowance(kinds.VC_QUEUE, name, "capability", queues[name].capability))
-            name = queues[name].parent
-        if line:
-            yield tuple(line)
-    yield from _quota_lines(workload, cluster)
-
-
-def _quota_lines(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance, ...]]:
-    shelf = cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA)
-    quotas = {quota.name: quota for quota in shelf.values()}
-    listed = quotas_by_namespace(quotas.values())
-    names = (
-        quota_named_for(pod["metadata"].get("labels") or {}, pod["metadata"]["namespace"], shelf, listed)
-        for pod in workload.pods
-    )
-    for name in dict.fromkeys(names):
-        above = [one for one in quota_line(name, quotas) if one.max]
-        line = [Allowance(kinds.KOORD_ELASTIC_QUOTA, f"{one.namespace}/{one.name}", "max", one.max) for one in above]
-        if line:
-            yield tuple(line)
+    """`WhatIf.allowances` of all families."""
+    for one in what_ifs():
+        yield from one.allowances(workload, cluster)
 
 
 def raised(line: Sequence[Allowance], more: Mapping[tuple[int, str], int]) -> Prepare:
@@ -155,12 +126,6 @@ def raised(line: Sequence[Allowance], more: Mapping[tuple[int, str], int]) -> Pr
             one.prepare({name: amount for (number, name), amount in more.items() if number == at})(trial)
 
     return put
-
-
-def _queues(workload: Workload) -> Iterator[str]:
-    for one in workload.objects:
-        if one["kind"] == "PodGroup" and one["apiVersion"].startswith("scheduling.volcano.sh/"):
-            yield (one.get("spec") or {}).get("queue") or "default"
 
 
 def asked_by(workload: Workload, cluster: Cluster) -> dict[str, int]:
@@ -191,22 +156,12 @@ class HolderEnd:
 
 
 def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
-    """The end of a reservation, of a Volcano group, or of a pod with all pods of its owner; None if it is none of them
-    or of the workload itself."""
-    if who.startswith("Reservation "):
-        name = who.partition(" ")[2]
-        found = next((one.record for one in cluster.reservations.by_uid.values() if one.record.name == name), None)
-        if found is None:
-            return None
-        command = f"kubectl delete {kinds.KOORD_RESERVATION.resource} {name}"
-        return HolderEnd(partial(_end_reservation, found), f"when the Reservation {name} has ended", command)
-    own = {*workload.uids, *workload.replaces}
-    if who in cluster.object_index.of(kinds.VC_POD_GROUP):
-        pods = [one.seen for one in cluster.pods.values() if _group_of(one.seen) == who and one.seen.uid not in own]
-        return HolderEnd(lambda trial: _end_group(trial, who, pods), f"when the group {who} has ended")
+    """The end of what a family knows by that name, or of a pod with all pods of its owner. None if nothing in the
+    cluster has that name, or if it belongs to the workload itself."""
+    known = next((end for one in what_ifs() if (end := one.end_of(who, cluster, workload)) is not None), None)
     holder = cluster.pods_by_key.get(who)
-    if holder is None or holder.seen.uid in own:
-        return None
+    if known is not None or holder is None or holder.seen.uid in {*workload.uids, *workload.replaces}:
+        return known
     owner = holder.seen.owner
     pods = [
         one.seen for one in cluster.pods.values()
@@ -214,27 +169,6 @@ def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
     ]  # fmt: skip
     named = who if owner is None else f"{owner.kind} {holder.seen.namespace}/{owner.name}"
     return HolderEnd(lambda trial: trial.remove_pods(pods), f"when {named} has ended")
-
-
-def _group_of(pod: Pod) -> str:
-    ref = pod.group_ref
-    return f"{pod.namespace}/{ref.name}" if ref is not None else ""
-
-
-def _end_reservation(reservation: KoordReservation, trial: Trial) -> None:
-    """Its reserve pod goes, and with it the room that it holds."""
-    cluster = trial.scheduler.cluster
-    reserve_pod = cluster.pods.get(reservation.uid)
-    if reserve_pod is not None:
-        trial.remove_pods([reserve_pod.seen])
-    cluster.reservations.drop(reservation.uid)
-    cluster.object_index.of(kinds.KOORD_RESERVATION).pop(reservation.name, None)
-
-
-def _end_group(trial: Trial, key: str, pods: Sequence[Pod]) -> None:
-    namespace, _, name = key.partition("/")
-    trial.remove_pods(pods)
-    trial.remove(kinds.VC_POD_GROUP, {"metadata": {"namespace": namespace, "name": name}})
 
 
 # ---- evictions ----

@@ -1,22 +1,24 @@
 """Edits: one change of a workload or of the cluster that might let it run, not yet tried.
 
 Each edit is made from what refused the workload: fewer pods, a smaller request of what is short, one selector, taint or
-rule of placement less, another queue, more of a queue, a group that need not be close together. An edit is a function
-of the Workload; whether it helps is found out by trying (least_change.py).
+rule of placement less, a group that need not be close together. An edit is a function of the Workload; whether it helps
+is found out by trying (least_change.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.engine.what_if.families import what_ifs
+from fairlead.core.model.group import TOPOLOGY_KEY_ANNOTATION
 from fairlead.core.model.quantity import format_quantity, parse_quantity, to_units
-from fairlead.koordinator.records.gangs import TOPOLOGY_SPEC
 
 if TYPE_CHECKING:
+    from fairlead.core.engine.what_if.families import PodOwner
     from fairlead.core.engine.what_if.workload import Workload
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
@@ -26,13 +28,8 @@ _DIALECTS = {
     "deployment": "strategic", "statefulset": "strategic", "daemonset": "strategic", "replicaset": "strategic",
 }  # fmt: skip
 """How `kubectl patch` changes each kind that may be changed in place."""
-_VOLCANO_JOB, _TASK = "jobs.batch.volcano.sh", "volcano.sh/task-spec"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _APART = "if the pods need not be close together"
-_CLOSENESS = (
-    TOPOLOGY_SPEC, "scheduling.fairlead.io/topology-key", "volcano.sh/network-topology-highest-tier",
-)  # fmt: skip
-"""Annotations by which groups and pods ask to be close together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +126,26 @@ def _template_of(workload: Workload) -> tuple[str, Callable[[Doc], Doc]]:
     """Who has the templates of the pods, and how a patch of a template is written there. A pod that nobody made is its
     own."""
     pod = workload.pods[0]
-    owners = [one for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")]
-    if not owners:
+    owner = _controller_of(pod)
+    if owner is None:
         return f"pod/{pod['metadata']['name']}", lambda patch: patch
-    owner = owners[0]
     kind, name = owner["kind"].lower(), owner["name"]
     if kind == "replicaset" and (label := (pod["metadata"].get("labels") or {}).get("pod-template-hash")):
         kind, name = "deployment", name.removesuffix(f"-{label}")
-    if owner["apiVersion"].startswith("batch.volcano.sh/"):
-        tasks = list(_tasks(workload.pods))
-        return f"{_VOLCANO_JOB}/{name}", lambda patch: _in_tasks({task: {"template": patch} for task in tasks})
+    form = _form_of(owner)
+    if form is not None:
+        return f"{form.resource}/{name}", partial(form.templates, workload.pods)
     return f"{kind}/{name}", lambda patch: {"spec": {"template": patch}}
 
 
-def _tasks(pods: Sequence[Doc]) -> dict[str, int]:
-    """How many pods each task of a Volcano Job has."""
-    return dict(Counter((pod["metadata"].get("annotations") or {}).get(_TASK, "") for pod in pods))
+def _controller_of(pod: Doc) -> Doc | None:
+    return next((one for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")), None)
 
 
-def _in_tasks(changes: Mapping[str, Doc]) -> Doc:
-    return {"spec": {"tasks": [{"name": task, **change} for task, change in changes.items()]}}
+def _form_of(owner: Mapping[str, Any] | None) -> PodOwner | None:
+    """How an owner is changed, if that is a family's to say."""
+    group = "" if owner is None else owner["apiVersion"].partition("/")[0]
+    return next((found for one in what_ifs() if (found := one.owners.get(group)) is not None), None)
 
 
 # ---- amounts ----
@@ -238,17 +235,11 @@ def with_pods(workload: Workload, count: int) -> Edit:
         command = f"kubectl scale {target}{namespace_option(workload)} --replicas={count}"
     elif kind == "job":
         patch = {"spec": {"parallelism": count, "completions": count}}
-    elif kind == _VOLCANO_JOB:
-        tasks = {task: {"replicas": kept} for task, kept in _kept(workload.pods, count).items()}
-        patch = {"spec": {"minAvailable": count, **_in_tasks(tasks)["spec"]}}
+    elif (form := _form_of(_controller_of(workload.pods[0]))) is not None:
+        patch = form.scaled(workload.pods, count)
     says = f"with {count} instead of {len(workload.pods)} pods"
     made = replace(workload, objects=objects, pods=workload.pods[:count])
     return Edit("replicas", 20, says, made, target, patch, command)
-
-
-def _kept(pods: Sequence[Doc], count: int) -> dict[str, int]:
-    """How many of the first pods each task has."""
-    return dict.fromkeys(_tasks(pods), 0) | _tasks(pods[:count])
 
 
 def _smaller_group(document: Doc, count: int) -> Doc:
@@ -265,39 +256,39 @@ def _smaller_group(document: Doc, count: int) -> Doc:
     return {**document, "spec": spec}
 
 
-# ---- groups and queues ----
+# ---- groups ----
 
 
-def easier_groups(workload: Workload, cluster_queues: Sequence[str]) -> Iterator[Edit]:
-    """Groups that need not be close together, or that are in another queue."""
+def easier_groups(workload: Workload) -> Iterator[Edit]:
+    """Groups that need not be close together."""
+    closeness = _closeness()
     for number, one in enumerate(workload.objects):
         if one["kind"] not in _GROUP_KINDS:
             continue
-        spec, (target, fixed) = one.get("spec") or {}, _group_target(one)
+        spec, (target, fixed) = one.get("spec") or {}, group_target(one)
         for field in ("networkTopology", "schedulingConstraints"):
             if spec.get(field):
                 loose = {**one, "spec": {name: value for name, value in spec.items() if name != field}}
                 patch: Doc = {"spec": {field: None}}
-                yield Edit("closeness", 30, _APART, _with(workload, number, loose), target, patch, fixed=fixed)
+                yield Edit("closeness", 30, _APART, with_object(workload, number, loose), target, patch, fixed=fixed)
         annotations = one["metadata"].get("annotations") or {}
-        near = [key for key in _CLOSENESS if key in annotations]
+        near = [key for key in closeness if key in annotations]
         if near:
             kept = {key: value for key, value in annotations.items() if key not in near}
             loose = {**one, "metadata": {**one["metadata"], "annotations": kept}}
             patch = {"metadata": {"annotations": dict.fromkeys(near)}}
-            yield Edit("closeness", 30, _APART, _with(workload, number, loose), target, patch)
-        if one["apiVersion"].startswith("scheduling.volcano.sh/"):
-            for queue in cluster_queues:
-                if queue not in (spec.get("queue") or "default", "root"):
-                    moved = {**one, "spec": {**spec, "queue": queue}}
-                    yield Edit("queue", 25, f"in the queue {queue}", _with(workload, number, moved), target,
-                               {"spec": {"queue": queue}}, fixed=fixed)  # fmt: skip
-    yield from _pods_apart(workload)
+            yield Edit("closeness", 30, _APART, with_object(workload, number, loose), target, patch)
+    yield from _pods_apart(workload, closeness)
 
 
-def _pods_apart(workload: Workload) -> Iterator[Edit]:
+def _closeness() -> list[str]:
+    """Annotations by which groups and pods ask to be close together."""
+    return sorted({TOPOLOGY_KEY_ANNOTATION, *(key for one in what_ifs() for key in one.closeness)})
+
+
+def _pods_apart(workload: Workload, closeness: Collection[str]) -> Iterator[Edit]:
     """Closeness that stands in annotations of the pods, where their gang has no object."""
-    near = {key for pod in workload.pods for key in pod["metadata"].get("annotations") or {} if key in _CLOSENESS}
+    near = {key for pod in workload.pods for key in pod["metadata"].get("annotations") or {} if key in closeness}
     if near:
         pods = tuple(
             {**pod, "metadata": _less(pod["metadata"], "annotations", *near)} if pod["metadata"].get("annotations")
@@ -308,17 +299,18 @@ def _pods_apart(workload: Workload) -> Iterator[Edit]:
         yield Edit("closeness", 30, _APART, replace(workload, pods=pods), target, patch)
 
 
-def _group_target(group: Doc) -> tuple[str, bool]:
+def group_target(group: Doc) -> tuple[str, bool]:
     """What is to be changed for another group, and whether that can only be done before it is created. A group that a
-    Volcano Job makes is changed in the Job; the native API does not let its groups be changed."""
+    family's owner of pods makes is changed there; the native API does not let its groups be changed."""
     metadata = group["metadata"]
-    owners = [one for one in metadata.get("ownerReferences") or () if one["apiVersion"].startswith("batch.volcano.sh/")]
-    if owners:
-        return f"{_VOLCANO_JOB}/{owners[0]['name']}", True
+    for owner in metadata.get("ownerReferences") or ():
+        if (form := _form_of(owner)) is not None:
+            return f"{form.resource}/{owner['name']}", True
     api = group["apiVersion"].partition("/")[0]
     return f"podgroups.{api}/{metadata['name']}", api == "scheduling.k8s.io"
 
 
-def _with(workload: Workload, number: int, document: Doc) -> Workload:
+def with_object(workload: Workload, number: int, document: Doc) -> Workload:
+    """The workload with another document in the place of one of its objects."""
     objects = (*workload.objects[:number], document, *workload.objects[number + 1 :])
     return replace(workload, objects=objects)

@@ -36,10 +36,10 @@ from fairlead.core.engine.what_if.edits import (
     with_pods,
     with_request,
 )
+from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.engine.what_if.node_shapes import AlikeNodes, add_nodes, shapes_of
 from fairlead.core.engine.what_if.simulate import Branch, Forecast, try_out, waiting_pods
 from fairlead.core.engine.what_if.trial import Trial
-from fairlead.core.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.core.engine.scheduler import Scheduler
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 _SHORT = re.compile(r"Insufficient ([\w./-]*\w)")
 _STEPS = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
 """The least difference between two requests that is worth telling apart."""
-_PERCENT = frozenset({"koordinator.sh/gpu", "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"})
-"""Of these a pod may ask for hundreds, which are whole cards, or for less than one."""
 _MOST_NODES = 256
 _MOST_LABELLED = 8
 """Up to how many nodes it is tried whether a label on fewer of them is enough."""
@@ -89,8 +87,8 @@ class ChangeSearch:
     def plain(self, workload: Workload) -> Iterator[Edit]:
         """Edits without an amount."""
         cluster = self._scheduler.cluster
-        queues = list(cluster.object_index.of(kinds.VC_QUEUE))
-        for edit in (*easier_pods(workload, cluster), *easier_groups(workload, queues)):
+        brought = (edit for one in what_ifs() for edit in one.edits(workload, cluster))
+        for edit in (*easier_pods(workload, cluster), *easier_groups(workload), *brought):
             if self.runs(edit.workload):
                 yield edit
 
@@ -105,7 +103,8 @@ class ChangeSearch:
         devices = _device_resources(workload) if any(one["of"] == "Device" for one in lacks) else ()
         for resource in dict.fromkeys([*_SHORT.findall(message), *limits, *devices]):
             asked = requests_of(workload, resource)
-            step = 100 if resource in _PERCENT and asked > 100 else _STEPS.get(resource, 1)
+            whole = asked > 100 and any(resource in one.hundreds for one in what_ifs())
+            step = 100 if whole else _STEPS.get(resource, 1)
             largest = most_free(self._scheduler.cluster, resource) // step
             most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step), largest)
             if most:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.engine.what_if.trial import Trial
 from fairlead.core.engine.what_if.victims import EvictionPreview, preview
 from fairlead.core.framework.explainers import QuotaExplainer
 from fairlead.core.model.explanation import SCHEMA
 from fairlead.core.model.times import micro_timestamp
 from fairlead.core.state.cluster import PodPlace
-from fairlead.koordinator.records.gangs import gang_name
 
 if TYPE_CHECKING:
     from fairlead.core.engine.scheduler import Scheduler
@@ -146,9 +146,9 @@ def try_out(trial: Trial, workload: Workload) -> bool:
 
 
 def waiting_pods(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
-    """Pods without a place. Rounds keep no list of them; where there are none, only the queues are read, because a copy
-    pays for every page of memory that it looks at."""
-    if not scheduler.drivers:
+    """Pods without a place. Only PodMode keeps a list of them; where there is no other mode, only the queues are read,
+    because a copy pays for every page of memory that it looks at."""
+    if len(scheduler.modes) == 1:
         queued = (pod for entry in scheduler.backlog.pending() for pod in entry.waiting())
         return {pod.uid: pod for pod in queued if pod.uid not in workload.replaces}
     return {
@@ -200,15 +200,14 @@ def _group_name(scheduler: Scheduler, document: Doc) -> str:
     from fairlead.core.model.pod import compile_pod
 
     pod = compile_pod(document, scheduler.cluster.shapes)
-    return pod.group_ref.name if pod.group_ref is not None else gang_name(pod)
+    return pod.group_ref.name if pod.group_ref is not None else pod.group
 
 
 def _queue_names(scheduler: Scheduler, workload: Workload) -> list[str]:
-    """The Volcano queues of the workload's groups."""
-    if not scheduler.drivers:
+    """The queues of the workload, if a mode keeps accounts of queues."""
+    if len(scheduler.modes) == 1:
         return []
-    groups = [one for one in workload.objects if one["apiVersion"].startswith("scheduling.volcano.sh/")]
-    return list(dict.fromkeys(one["spec"].get("queue") or "default" for one in groups if one["kind"] == "PodGroup"))
+    return list(dict.fromkeys(name for one in what_ifs() for name in one.queues_of(workload)))
 
 
 def _quota_use(scheduler: Scheduler, workload: Workload) -> dict[str, Doc]:

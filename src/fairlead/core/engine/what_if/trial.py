@@ -22,6 +22,7 @@ from fairlead.core.state.cluster import PodPlace
 
 if TYPE_CHECKING:
     from fairlead.core.engine.scheduler import Scheduler
+    from fairlead.core.engine.what_if.families import Awaited
     from fairlead.core.model.kinds import Kind
     from fairlead.core.model.node import Node
     from fairlead.core.model.pod import Pod
@@ -48,12 +49,12 @@ class Trial:
     def __init__(self, scheduler: Scheduler, now: float = 0.0) -> None:
         """`now` is the present, if the scheduler's last step was before it."""
         self.scheduler = scheduler
-        scheduler.interrupted_by, scheduler.meter = (), None
+        scheduler.go_alone()
         self.began = self.now = max(now, scheduler.now)
         self.victims: list[Victim] = []
         self.steps = 0
         self._documents: dict[tuple[Kind, str], Doc] = {}
-        self._held_back: dict[str, list[Change]] = {}
+        self._held_back: dict[str, list[tuple[Awaited, Change]]] = {}
         self._changes: list[Change] = []
         self._replies: list[Reply] = []
         self._moved_at = self.now
@@ -69,10 +70,9 @@ class Trial:
         self._documents[key] = document
         self._changes.append(Change(happened, kind, document))
 
-    def put_when_let_in(self, group: str, kind: Kind, document: Doc) -> None:
-        """Create an object once a Volcano group (`namespace/name`) is let into its queue: the pods of a Volcano Job are
-        made no sooner."""
-        self._held_back.setdefault(group, []).append(Change(Happened.ADDED, kind, document))
+    def put_when_let_in(self, awaited: Awaited, kind: Kind, document: Doc) -> None:
+        """Create an object once another one of the question lets it in, as its controller would."""
+        self._held_back.setdefault(awaited.key, []).append((awaited, Change(Happened.ADDED, kind, document)))
 
     def put_record(self, kind: Kind, key: str, record: object) -> None:
         """Change an object of the cluster, given as a compiled record."""
@@ -178,8 +178,8 @@ class Trial:
         self._moved()
 
     def _moved(self) -> None:
-        for driver in self.scheduler.drivers:
-            driver.noticed(self.now)
+        for mode in self.scheduler.modes:
+            mode.noticed(self.now)
         self._moved_at = self.now
 
     def _change_object(self, write: Write, body: Doc) -> None:
@@ -188,8 +188,10 @@ class Trial:
         if known is None:
             return
         self.put(write.kind, _merged(known, body))
-        if (body.get("status") or {}).get("phase") in ("Inqueue", "Running"):
-            self._changes += self._held_back.pop(key, ())
+        held = self._held_back.pop(key, [])
+        self._changes += [change for awaited, change in held if awaited.lets_in(body)]
+        if kept := [one for one in held if not one[0].lets_in(body)]:
+            self._held_back[key] = kept
 
 
 def _key(metadata: Mapping[str, Any]) -> str:

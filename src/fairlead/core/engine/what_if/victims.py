@@ -1,7 +1,7 @@
 """EvictionPreview: whom a workload would cost. Each victim with the rule that allows it, the work that would be lost
 and where it would go next; and each pod beside a victim that stays, with the rule that spares it.
 
-The rules are those that the decision left behind: the votes of Volcano's plugins, the notes of a gang's preemption, the
+The rules are those that the decision left behind: the votes of a mode's plugins, the notes of a gang's preemption, the
 priorities of kube's. Work lost is counted since the pod started, or since the moment that its annotation
 `scheduling.fairlead.io/checkpointed-at` names, if its program keeps one.
 """

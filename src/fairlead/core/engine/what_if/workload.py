@@ -1,15 +1,16 @@
 """Workload: what a question is about, objects as documents, with the pods that admission and controllers make of them.
 
-A question carries documents, because the copy that answers it knows pods only as compiled records. Pods of a Volcano
-Job are held back until their group is let into its queue, as its controller would hold them back.
+A question carries documents, because the copy that answers it knows pods only as compiled records. Pods that their
+controller would not make yet are held back, such as those of a group that is not let into its queue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.model import kinds
 from fairlead.core.model.owner_sizes import owner_kind
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
-_KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.kind): kind for kind in kinds.BUILT_IN}
-_VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+_KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.kind): kind for kind in kinds.served_kinds()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +50,14 @@ class Workload:
             if kind is not None and (kind in watched or kind not in _KINDS.values()):
                 trial.put(kind, document)
         for pod in self.pods:
-            group = self._waits_for(pod)
-            if group:
-                trial.put_when_let_in(group, kinds.POD, pod)
+            awaited = next((found for one in what_ifs() if (found := one.awaited_by(pod, self.objects))), None)
+            if awaited is not None:
+                trial.put_when_let_in(awaited, kinds.POD, pod)
             else:
                 trial.put(kinds.POD, pod)
-
-    def _waits_for(self, pod: Doc) -> str:
-        """The Volcano group before which a pod is not made; empty if there is none."""
-        metadata = pod["metadata"]
-        if not any(one["kind"] == "Job" and one["apiVersion"] == kinds.VC_JOB.api_version for one in _owners(metadata)):
-            return ""
-        name = (metadata.get("annotations") or {}).get(_VOLCANO_GROUP, "")
-        mine = any(one["kind"] == "PodGroup" and one["metadata"]["name"] == name for one in self.objects)
-        return f"{metadata['namespace']}/{name}" if mine else ""
 
 
 def kind_of(document: Doc) -> Kind | None:
     """The kind of a document, if anything in scheduling reads it."""
     api_version, name = document["apiVersion"], document["kind"]
     return _KINDS.get((api_version, name)) or owner_kind(api_version, name)
-
-
-def _owners(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return metadata.get("ownerReferences") or ()

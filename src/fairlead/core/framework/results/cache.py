@@ -1,7 +1,7 @@
 """ResultCache: which pods share results. One belongs to each Evaluator.
 
 The *signature* of a pod is all that the cached plugins can read of it, and which plugins are cached for it at all, if
-that changes, and the key of what `begin` shows it (core/framework/row_view.py); pods of one signature share
+that changes, and the key of what `before_pre_filter` shows it (core/framework/row_view.py); pods of one signature share
 SignatureResults.
 The *shared key* is what the plugins with a `cache_key` read; signatures with the same key share SharedResults.
 
@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.calls import is_valid_for
 from fairlead.core.framework.plugin import Scope
-from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides, reads_of
+from fairlead.core.framework.results.cached_plugin import AfterPlacing, CachedPlugin, overrides, reads_of
 from fairlead.core.framework.results.plan import PluginPlan
+from fairlead.core.framework.results.pod_parts import PodParts
 from fairlead.core.framework.results.shared import SharedResults
 from fairlead.core.framework.results.signature import SignatureResults
 
@@ -43,40 +45,19 @@ class ResultCache:
         self._plan = PluginPlan(profile)
         self._plans = {self._plan.apart: self._plan}
         cached = [plugin for plugin in profile.plugins() if plugin.scope is not Scope.CLUSTER]
-        self._reads = frozenset[str]().union(*(reads_of(plugin) for plugin in cached))
-        self._reads_shape_alone = self._reads <= {"spec", "node"}
+        self._read = PodParts(map(reads_of, cached))
         narrower = [plugin for plugin in cached if isinstance(plugin, CachedPlugin)]
-        self._also_read = [plugin for plugin in narrower if overrides(plugin, "also_reads")]
-        self._changing = [plugin for plugin in narrower if overrides(plugin, "scope_for")]
-        """Those whose scope depends on the pod."""
+        self._to_refresh = [plugin for plugin in narrower if overrides(plugin, "refresh")]
+        """Those that know more than the logs of which answers are still valid."""
         self._by_signature: OrderedDict[Hashable, SignatureResults] = OrderedDict()
         self._by_key: dict[Hashable, SharedResults] = {}
-
-    def signature(self, pod: Pod) -> Hashable:
-        """What the cached plugins can read of a pod."""
-        if self._also_read:
-            return self._read_of(pod), *[plugin.also_reads(pod) for plugin in self._also_read]
-        return self._read_of(pod)
-
-    def _read_of(self, pod: Pod) -> Hashable:
-        if self._reads_shape_alone:
-            return (pod.shape, pod.node_name) if pod.node_name else pod.shape
-        reads = self._reads
-        return (
-            pod.shape,
-            pod.node_name,
-            pod.namespace if "namespace" in reads else None,
-            frozenset(pod.labels.items()) if "labels" in reads else None,
-            frozenset(pod.annotations.items()) if "annotations" in reads else None,
-            pod.uid if "name" in reads else None,
-        )
 
     def results_for(self, cycle: Cycle) -> SignatureResults:
         """The results of the pod's signature, new ones if there are none, written into the cycle. Their PreFilter and
         PreScore answers are valid; their columns are after `catch_up`."""
-        signature, plan = self.signature(cycle.pod), self._plan
-        if self._changing:
-            plan = self._plan_for(cycle)
+        signature, plan = self._read.of(cycle.pod), self._plan
+        if self._to_refresh:
+            plan = self.refreshed_plan(cycle)
             signature = (signature, plan.apart)
         view = None if cycle.view is None else cycle.view.key
         if view is not None:
@@ -95,9 +76,10 @@ class ResultCache:
         cycle.results = results
         return results
 
-    def _plan_for(self, cycle: Cycle) -> PluginPlan:
-        """The plan for a pod, with the plugins apart that are not cached for it."""
-        names = [plugin.name for plugin in self._changing if plugin.scope_for(cycle) is Scope.CLUSTER]
+    def refreshed_plan(self, cycle: Cycle) -> PluginPlan:
+        """The plan for a pod, with the plugins apart that are not cached for it. Rows about which answers are out of
+        date are touched."""
+        names = [plugin.name for plugin in self._to_refresh if not is_valid_for(plugin, cycle)]
         if not names:
             return self._plan
         apart = frozenset(names)
@@ -114,7 +96,8 @@ class ResultCache:
         results = SignatureResults(cycle, plan, shared, self._codes)
         self._by_key[key] = shared
         shared.users += 1
-        results.same_after_placing = "name" not in self._reads and _same_after_placing(cycle.pod, plan, results)
+        if not self._read.names:
+            results.called_in_runs = _called_in_runs(cycle.pod, plan, results)
         return results
 
     def _drop_oldest(self, capacity: int) -> None:
@@ -125,21 +108,28 @@ class ResultCache:
             and len(signatures) * _BYTES_PER_ROW + len(keys) * _BYTES_PER_ROW_SHARED > limit
         ):
             _, dropped = signatures.popitem(last=False)
-            dropped.shared.users -= 1
-            if not dropped.shared.users:
-                del keys[dropped.shared.key]
+            shared = dropped.shared
+            shared.users -= 1
+            if not shared.users:
+                del keys[shared.key]
 
     def clear(self) -> None:
         self._by_signature.clear()
         self._by_key.clear()
 
 
-def _same_after_placing(pod: Pod, plan: PluginPlan, results: SignatureResults) -> bool:
-    """Whether no plugin that is not cached answers differently once such a pod is placed. Those that are prepared
-    already are left out, because the pod does not concern them."""
+def _called_in_runs(pod: Pod, plan: PluginPlan, results: SignatureResults) -> list[CachedPlugin] | None:
+    """Of the plugins that are not cached, those that answer for each of several such pods while what the others
+    answered stays valid; None if it does not. A plugin that the pod does not concern counts for nothing."""
+    called: list[CachedPlugin] = []
     for plugin in plan.uncached:
         if plugin.name in results.prepared:
             continue
-        if not isinstance(plugin, CachedPlugin) or not (plugin.asked_in_runs or plugin.same_after_placing(pod)):
-            return False
-    return True
+        if not isinstance(plugin, CachedPlugin):
+            return None
+        said = plugin.after_placing(pod)
+        if said is AfterPlacing.UNKNOWN or (said is AfterPlacing.OWN and plugin not in plan.uncached_filters):
+            return None
+        if said is AfterPlacing.OWN:
+            called.append(plugin)
+    return called

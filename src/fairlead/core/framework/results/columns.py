@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.core.framework.calls import HIGHEST, asked, check_range, passing, refusals_by
+from fairlead.core.framework.calls import HIGHEST, call_plugin, check_range, passing, refusals_by
 from fairlead.core.framework.plugin import takes_part
-from fairlead.core.framework.results.cached_plugin import CachedPlugin
 from fairlead.core.framework.results.constant import Contribution
 from fairlead.core.framework.results.plan import answer_by_row, with_epochs
 from fairlead.core.framework.verdicts import FEASIBLE, UNEXPLAINED
@@ -36,14 +35,12 @@ FEW = 3
 class ScoreColumn:
     """A plugin's scores of all rows: raw values that are normalised over the feasible rows, or final ones."""
 
-    __slots__ = ("beyond_ranking", "column", "contribution", "needs_normalising", "plugin", "promised", "weight")
+    __slots__ = ("beyond_ranking", "column", "contribution", "needs_normalising", "plugin", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
-        self.needs_normalising = takes_part(plugin, "normalise")
-        self.promised = fits_in_bytes(plugin)
-        """Whether the plugin promises scores within 0..100."""
+        self.needs_normalising = takes_part(plugin, "normalize_score")
         self.beyond_ranking: int | None = 0
         """What every row gets from this plugin on top of the ranking; None if that is not the same for all rows. A
         score that needs no normalising is part of the ranking, so there it is 0. It is read for every attempt."""
@@ -66,9 +63,9 @@ class ScoreColumn:
         return 0
 
     def widen(self, capacity: int) -> None:
-        """Replace the column by an empty one for a larger table."""
-        in_bytes = self.promised and not self.needs_normalising
-        self.column: NDArray[np.signedinteger[Any]] = np.zeros(capacity, dtype=np.int8 if in_bytes else np.int64)
+        """Replace the column by an empty one for a larger table. Final scores are within 0..100, so bytes hold them."""
+        width = np.int64 if self.needs_normalising else np.int8
+        self.column: NDArray[np.signedinteger[Any]] = np.zeros(capacity, dtype=width)
         self.contribution = Contribution(
             self.plugin.name, self.weight, column=None if self.needs_normalising else self.column
         )
@@ -110,21 +107,21 @@ class UniformScoreColumn(ScoreColumn):
             self._set_uniform(value, self._normalised(cycle, value) * self.weight)
         else:
             self._set_uniform(None, None)
-        self.contribution.uniform = self.uniform or 0
+        self.contribution.level(self.uniform or 0)
 
     def _normalised(self, cycle: Cycle, value: int) -> int:
         if not self.needs_normalising:
             return value
         first = Nodes(cycle.cluster.table, np.zeros(1, dtype=np.int32))
-        return int(asked(self.plugin, "normalise", cycle, first, np.array([value], dtype=np.int64))[0])
+        return int(call_plugin(self.plugin, "normalize_score", cycle, first, np.array([value], dtype=np.int64))[0])
 
 
 class ResultColumns:
     """The filters and scores of some plugins of one scope, as columns, and how far the log was read."""
 
     __slots__ = (
-        "_by_row", "_reasons_asked", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed",
-        "scores",
+        "_by_row", "_reasons_wanted", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok",
+        "renewed", "scores",
     )  # fmt: skip
 
     def __init__(
@@ -137,19 +134,24 @@ class ResultColumns:
         """Of each row, the code of the first of these plugins that refuses it, or UNEXPLAINED."""
         self.ok: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         """Rows that have a node and that none of these plugins refuses."""
-        self._reasons_asked = False
-        """Whether somebody asked why rows are refused since rows were judged: then the next ones are asked at once."""
+        self._reasons_wanted = False
+        """Whether reasons were requested since rows were judged: then those of the next rows are computed at once."""
         self.mark = -1
-        self.epochs: tuple[int, ...] = ()
+        self.epochs: tuple[int | None, ...] = ()
         self.renewed = 0
         """How often all rows were judged at once."""
         plugins = [scored.plugin for scored in scores]
         self._with_epochs = with_epochs((*filters, *plugins))
         self._by_row = answer_by_row(filters, plugins)
 
+    def pass_over(self, mark: int) -> None:
+        """The touches up to this mark change nothing."""
+        if self.mark >= 0:
+            self.mark = mark
+
     def catch_up(self, cycle: Cycle, log: TouchLog) -> int:
         """Judge again the rows that changed since the last time; returns how many."""
-        epochs = tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs]) if self._with_epochs else ()
+        epochs = tuple([plugin.epoch(cycle) for plugin in self._with_epochs]) if self._with_epochs else ()
         mark, table = self.mark, cycle.cluster.table
         if mark == log.mark and epochs == self.epochs:
             return 0
@@ -173,8 +175,8 @@ class ResultColumns:
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         alive = nodes.take(nodes.table.alive)
-        ok = None if self._reasons_asked else passing_all(cycle, self.filters, nodes, alive)
-        self._reasons_asked = False
+        ok = None if self._reasons_wanted else passing_all(cycle, self.filters, nodes, alive)
+        self._reasons_wanted = False
         if ok is not None:
             self.codes[where] = unexplained(ok)
             self.ok[where] = ok
@@ -183,14 +185,14 @@ class ResultColumns:
             self.codes[where] = FEASIBLE if refused is None else refused
             self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
         for scored in self.scores:
-            values = scored.checked(asked(scored.plugin, "score", cycle, nodes), self.ok[where])
+            values = scored.checked(call_plugin(scored.plugin, "score", cycle, nodes), self.ok[where])
             scored.column[where] = narrowed(values, scored.column.dtype)
             scored.written(cycle, rows)
         return len(nodes)
 
     def explained(self, cycle: Cycle) -> NDArray[np.int32]:
         """The codes, after asking why rows are refused of which that is not known."""
-        self._reasons_asked = True
+        self._reasons_wanted = True
         explain(cycle, self.filters, self.codes, self._verdicts)
         return self.codes
 
@@ -198,7 +200,7 @@ class ResultColumns:
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
         self.ok[row] = ok = code == FEASIBLE and cycle.cluster.table.alive.item(row)
         for scored in self.scores:
-            scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
+            scored.column[row] = value = scored.checked_value(call_plugin(scored.plugin, "score_row", cycle, row), ok)
             scored.written_value(value)
 
     def _widen(self, capacity: int) -> None:
@@ -206,11 +208,6 @@ class ResultColumns:
         self.ok = np.zeros(capacity, dtype=np.bool_)
         for scored in self.scores:
             scored.widen(capacity)
-
-
-def fits_in_bytes(plugin: Plugin) -> bool:
-    """Whether a plugin promises that its scores are within 0..100."""
-    return isinstance(plugin, CachedPlugin) and plugin.scores_in_range
 
 
 def narrowed(values: Any, width: np.dtype[Any]) -> Any:
@@ -243,7 +240,7 @@ def passing_all(
 
 
 def unexplained(ok: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """The codes of rows that pass, or are refused and nobody asked why."""
+    """The codes of rows that pass, or are refused for reasons that nobody requested."""
     codes: NDArray[np.int8] = ok.view(np.int8) + np.int8(UNEXPLAINED)
     return codes
 
@@ -272,7 +269,7 @@ def first_refusals(
 def first_refusal(cycle: Cycle, filters: Sequence[Plugin], row: int, verdicts: VerdictCodes) -> int:
     """The same for one row."""
     for plugin in filters:
-        verdict = asked(plugin, "filter_row", cycle, row)
+        verdict = call_plugin(plugin, "filter_row", cycle, row)
         if verdict is not None:
             return verdicts.code(verdict)
     return FEASIBLE

@@ -39,6 +39,10 @@ class Contribution:
         self.column = column
         self.uniform = uniform
 
+    def level(self, uniform: int) -> None:
+        """One number for all rows from now on, or 0 if they differ."""
+        self.uniform = uniform
+
     def at(self, row: int, position: int) -> int:
         """The weighted score of a row, which is the feasible row number `position`."""
         if self.column is not None:

@@ -1,8 +1,8 @@
 """PluginPlan: a profile's plugins, sorted once by how their results are cached.
 
 A plugin of scope CLUSTER is not cached. Of the others, those whose answers depend on a cache key or on Node objects
-alone are *shared*: one set of results serves many signatures. The rest are *own*: asked anew for every signature. A
-profile whose plugins change their scope with the pod (`CachedPlugin.scope_for`) has one plan for each combination.
+alone are *shared*: one set of results serves many signatures. The rest are *own*: called anew for every signature. A
+profile with plugins that are not cached for every pod (`CachedPlugin.refresh`) has one plan for each combination.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from fairlead.core.framework.plugin import Scope, takes_part
 from fairlead.core.framework.results.cached_plugin import (
     CachedPlugin,
-    epoch_is_selective,
     misplaced_members,
     overrides,
-    reads_placed_pods_of,
+    reads_of,
 )
+from fairlead.core.framework.results.pod_parts import unknown_parts
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.table import NodeTable
     from fairlead.core.state.touchlog import TouchLog
+
+
+_BY_PODS = (Scope.COUNTED, Scope.ROW)
 
 
 class PluginPlan:
@@ -45,30 +48,25 @@ class PluginPlan:
         self.shared_selective = [plugin for plugin in selective if plugin.name in self._shared]
         self.own_selective = [plugin for plugin in selective if plugin.name not in self._shared]
         """Those that do not concern every pod."""
-        self.filtering = {plugin.name for point in ("filter", "prepare") for plugin in profile.at(point)}
+        self.filtering = {plugin.name for point in ("filter", "pre_filter") for plugin in profile.at(point)}
         self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
         self.own_filters = self._own_at("filter")
         own_scores = self._own_at("score")
         self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
-        have_epochs = with_epochs((*self.own_filters, *own_scores))
-        self.own_with_epochs = [plugin for plugin in have_epochs if not epoch_is_selective(plugin)]
-        self.own_with_selective_epochs = [plugin for plugin in have_epochs if epoch_is_selective(plugin)]
+        self.own_with_epochs = with_epochs((*self.own_filters, *own_scores))
         self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
-        self.own_prepare = self._cached_at("prepare", shared=False)
-        self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)
-        self.shared_prepare = self._cached_at("prepare", shared=True)
-        self.shared_prepare_scores = self._cached_at("prepare_scores", shared=True)
+        self.own_pre_filter = self._cached_at("pre_filter", shared=False)
+        self.own_pre_score = self._cached_at("pre_score", shared=False)
+        self.shared_pre_filter = self._cached_at("pre_filter", shared=True)
+        self.shared_pre_score = self._cached_at("pre_score", shared=True)
         self.uncached_filters = self.uncached_at("filter")
         self.uncached_filter_names = frozenset(plugin.name for plugin in self.uncached_filters)
-        self.uncached_preparers = self.uncached_at("prepare_scores")
+        self.uncached_pre_scorers = self.uncached_at("pre_score")
         self.uncached_scorers = self.uncached_at("score")
-        at_all = [p for point in ("prepare", "filter", "prepare_scores", "score") for p in self.uncached_at(point)]
+        at_all = [p for point in ("pre_filter", "filter", "pre_score", "score") for p in self.uncached_at(point)]
         self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
-        """Those that are asked for every pod, at whichever point."""
-        self.asked_in_runs = [p for p in self.uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
-        self._reads_placed_pods = any(self._scope(p) is Scope.ROW and reads_placed_pods_of(p) for p in plugins)
-        self.touching = [p for p in plugins if p.name not in apart and overrides(p, "touch_stale")]
-        """Those that know more than the logs of which rows are to be judged again."""
+        """Those that are called for every pod, at whichever point."""
+        self._reads_placed_pods = any(self._scope(p) is Scope.ROW for p in plugins)
 
     def _scope(self, plugin: Plugin) -> Scope:
         return Scope.CLUSTER if plugin.name in self.apart else plugin.scope
@@ -77,7 +75,7 @@ class PluginPlan:
         return self._scope(plugin) is not Scope.CLUSTER and overrides(plugin, "cache_key")
 
     def uncached_at(self, point: str) -> list[Plugin]:
-        """Those that are asked for every pod."""
+        """Those that are called for every pod."""
         return [plugin for plugin in self.profile.at(point) if self._scope(plugin) is Scope.CLUSTER]
 
     def pod_log(self, table: NodeTable) -> TouchLog:
@@ -85,7 +83,7 @@ class PluginPlan:
         return table.content if self._reads_placed_pods else table.counted
 
     def _own_at(self, point: str) -> list[Plugin]:
-        return [p for p in self.profile.at(point) if self._scope(p) is Scope.ROW and p.name not in self._shared]
+        return [p for p in self.profile.at(point) if self._scope(p) in _BY_PODS and p.name not in self._shared]
 
     def _cached_at(self, point: str, *, shared: bool) -> list[Plugin]:
         return [
@@ -101,12 +99,14 @@ class PluginPlan:
             keys.append(signature)
         return tuple(keys)
 
-    def shared_at(self, point: str, scope: Scope) -> list[Plugin]:
-        return [p for p in self.profile.at(point) if self._scope(p) is scope and p.name in self._shared]
+    def shared_at(self, point: str, *, by_pods: bool) -> list[Plugin]:
+        """Shared plugins that read the pods on a node, or those that do not."""
+        shared = [plugin for plugin in self.profile.at(point) if plugin.name in self._shared]
+        return [plugin for plugin in shared if (self._scope(plugin) in _BY_PODS) is by_pods]
 
 
 def answer_by_row(filters: Sequence[Plugin], scores: Sequence[Plugin]) -> bool:
-    """Whether all of these plugins can be asked about a single row."""
+    """Whether all of these plugins answer for a single row."""
     return all(overrides(plugin, "filter_row") for plugin in filters) and all(
         overrides(plugin, "score_row") for plugin in scores
     )
@@ -123,3 +123,5 @@ def _check(plugins: Iterable[Plugin]) -> None:
         if misplaced := misplaced_members(plugin):
             remedy = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
             raise FairleadError(f'plugin "{plugin.name}": {"; ".join(misplaced)}: {remedy}')
+        if unknown := unknown_parts(reads_of(plugin)):
+            raise FairleadError(f'plugin "{plugin.name}": reads: {", ".join(unknown)} is no part of a pod')

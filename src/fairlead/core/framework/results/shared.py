@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from fairlead.core.framework.calls import asked
-from fairlead.core.framework.plugin import Scope
-from fairlead.core.framework.points import Prepared, prescore_error, unless_skipped
+from fairlead.core.framework.calls import call_plugin
+from fairlead.core.framework.points import PreFilterAnswer, prescore_error, unless_skipped
 from fairlead.core.framework.results.columns import ResultColumns, UniformScoreColumn
 from fairlead.core.state.nodes import Nodes
 
@@ -29,7 +28,7 @@ class Preparations:
     __slots__ = ("answers", "no_filter", "no_score", "notes", "score_error")
 
     def __init__(self, start: Preparations | None = None) -> None:
-        self.answers: dict[str, Prepared] = {} if start is None else dict(start.answers)
+        self.answers: dict[str, PreFilterAnswer] = {} if start is None else dict(start.answers)
         self.no_filter: set[str] = set() if start is None else set(start.no_filter)
         self.no_score: set[str] = set() if start is None else set(start.no_score)
         self.notes: dict[str, Any] = {}
@@ -46,14 +45,16 @@ class Preparations:
                 if plugin.name in plan.weights:
                     self.no_score.add(plugin.name)
 
-    def ask(self, cycle: Cycle, prepare: list[Plugin], prepare_scores: list[Plugin]) -> None:
-        for plugin in prepare:
+    def ask(self, cycle: Cycle, pre_filter: list[Plugin], pre_score: list[Plugin]) -> None:
+        for plugin in pre_filter:
             if plugin.name not in self.answers:
-                self.answers[plugin.name] = unless_skipped(plugin, asked(plugin, "prepare", cycle), self.no_filter)
+                self.answers[plugin.name] = unless_skipped(
+                    plugin, call_plugin(plugin, "pre_filter", cycle), self.no_filter
+                )
         nodes = Nodes(cycle.cluster.table)
-        for plugin in prepare_scores:
+        for plugin in pre_score:
             if plugin.name not in self.no_score:
-                said = asked(plugin, "prepare_scores", cycle, nodes)
+                said = call_plugin(plugin, "pre_score", cycle, nodes)
                 if (error := prescore_error(plugin, said, self.no_score)) is not None:
                     self.no_score.add(plugin.name)
                     self.score_error = self.score_error or error
@@ -71,19 +72,19 @@ class SharedResults:
         self._pod_log = plan.pod_log(cycle.cluster.table)
         self.preparations = preparations = Preparations()
         preparations.leave_out(plan.shared_selective, cycle, plan)
-        preparations.ask(cycle, plan.shared_prepare, plan.shared_prepare_scores)
-        self.static = self._columns(plan, Scope.STATIC, cycle.cluster.table.capacity, codes)
-        self.row = self._columns(plan, Scope.ROW, cycle.cluster.table.capacity, codes)
+        preparations.ask(cycle, plan.shared_pre_filter, plan.shared_pre_score)
+        self.static = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=False)
+        self.row = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=True)
         self.scored = {scored.plugin.name: scored for columns in (self.static, self.row) for scored in columns.scores}
         self.in_ranking = [scored for scored in self.scored.values() if not scored.needs_normalising]
         self.users = 0
         """How many cached signatures have this key."""
 
-    def _columns(self, plan: PluginPlan, scope: Scope, capacity: int, codes: VerdictCodes) -> ResultColumns:
-        filters = [p for p in plan.shared_at("filter", scope) if p.name not in self.preparations.no_filter]
+    def _columns(self, plan: PluginPlan, capacity: int, codes: VerdictCodes, *, by_pods: bool) -> ResultColumns:
+        filters = [p for p in plan.shared_at("filter", by_pods=by_pods) if p.name not in self.preparations.no_filter]
         scores = [
             UniformScoreColumn(plugin, plan.weights[plugin.name], capacity)
-            for plugin in plan.shared_at("score", scope)
+            for plugin in plan.shared_at("score", by_pods=by_pods)
             if plugin.name not in self.preparations.no_score
         ]
         return ResultColumns(filters, scores, capacity, codes)

@@ -2,7 +2,7 @@
 
 When the next pod of the same signature comes, only the rows that changed since are judged again: after placing one of a
 thousand equal pods that is a single row. Results that other signatures share too are in results/shared.py; here are the
-plugins that must be asked for each signature.
+plugins that must be called for each signature.
 
 Invariant: a cached answer equals a recomputed one, because a plugin's scope is a promise about what its answer depends
 on. A property test compares the two.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairlead.core.framework.calls import asked
+from fairlead.core.framework.calls import call_plugin
 from fairlead.core.framework.plugin import takes_part
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.core.framework.results.columns import (
@@ -25,7 +25,6 @@ from fairlead.core.framework.results.columns import (
     explain,
     first_refusal,
     first_refusals,
-    fits_in_bytes,
     narrowed,
     passing_all,
 )
@@ -80,13 +79,13 @@ class WhileAside:
     def __init__(self, results: SignatureResults, plan: PluginPlan) -> None:
         uncached = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
         able = all(overrides(plugin, "stands_aside") for plugin in uncached) and all(
-            plugin in uncached for plugin in results.to_prepare
+            plugin in uncached for plugin in results.to_pre_filter
         )
         self.plugins = [plugin for plugin in uncached if isinstance(plugin, CachedPlugin)] if able else None
-        """Those to be asked whether they stand aside; None if they cannot say, or if a cached answer counts."""
+        """Those whose `stands_aside` is called; None if a plugin has none, or if a cached answer counts."""
         profile = plan.profile
-        self.no_filter = results.no_filter | {one.name for one in uncached if one in profile.at("prepare")}
-        self.no_score = results.no_score | {one.name for one in uncached if one in profile.at("prepare_scores")}
+        self.no_filter = results.no_filter | {one.name for one in uncached if one in profile.at("pre_filter")}
+        self.no_score = results.no_score | {one.name for one in uncached if one in profile.at("pre_score")}
         self.scores = {plugin.name: 0 for plugin in plan.uncached_scorers if plugin.name not in self.no_score}
 
 
@@ -108,12 +107,13 @@ class SignatureResults:
         self._prepare(cycle, plan)
         self._filters = [p for p in plan.own_filters if p.name not in self.no_filter]
         self._scores = [
-            (UniformScoreColumn if takes_part(plugin, "normalise") else ScoreColumn)(plugin, weight, self.capacity)
+            (UniformScoreColumn if takes_part(plugin, "normalize_score") else ScoreColumn)(
+                plugin, weight, self.capacity
+            )
             for plugin, weight in plan.own_scores
             if plugin.name not in self.no_score
         ]
-        selected = [plugin for plugin in plan.own_with_selective_epochs if plugin.has_epochs(cycle.pod)]
-        self._with_epochs = [*plan.own_with_epochs, *selected]
+        self._with_epochs = [plugin for plugin in plan.own_with_epochs if plugin.epoch(cycle) is not None]
         self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
         self.scored: dict[str, ScoreColumn] = {
             **shared.scored,
@@ -127,32 +127,33 @@ class SignatureResults:
         self.ranked: NDArray[np.signedinteger[Any]] = np.full(table.capacity, _REFUSED, dtype=self._width)
         """The ranking: of feasible rows the weighted sum of the scores that need no normalising, -1 elsewhere. While
         the rest of the score is constant, choosing a node is an argmax."""
-        self.same_after_placing = False
-        """Whether the plugins that are not cached answer the same for the next identical pod."""
+        self.called_in_runs: list[CachedPlugin] | None = None
+        """The plugins that are called for each of several identical pods while the answers of others stay valid; None
+        if that cannot be said of the others."""
         self.row_codes: NDArray[np.int32] | None = None
-        """Refusals of the plugins that are asked for each signature, or UNEXPLAINED; None while there are none."""
-        self._reasons_asked = False
-        """Whether somebody asked why rows are refused since rows were judged: then the next ones are asked at once."""
+        """Refusals of the plugins that are called for each signature, or UNEXPLAINED; None while there are none."""
+        self._reasons_wanted = False
+        """Whether reasons were requested since rows were judged: then those of the next rows are computed at once."""
         self._feasible: int | None = None
         self.nominated = NominatedRefusals()
         self._what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
         """By question and row: the premises of a what-if, and its answer."""
         self._marks = _NEVER
-        self._renewed: tuple[int, ...] = ()
+        self._renewed: tuple[int | None, ...] = ()
 
     def _prepare(self, cycle: Cycle, plan: PluginPlan) -> None:
-        """PreFilter and PreScore of the cached plugins: asked once, because they depend on nothing but the pod."""
+        """PreFilter and PreScore of the cached plugins: called once, because they depend on nothing but the pod."""
         shared = self.shared.preparations
         cycle.notes.update(shared.notes)
         own = Preparations(shared)
         own.leave_out(plan.own_selective, cycle, plan)
-        own.ask(cycle, plan.own_prepare, plan.own_prepare_scores)
+        own.ask(cycle, plan.own_pre_filter, plan.own_pre_score)
         self.prepared, self.no_filter, self.no_score, self.notes = own.answers, own.no_filter, own.no_score, own.notes
         self.score_error = own.score_error
-        self.to_prepare = [
-            plugin for plugin in plan.profile.at("prepare") if own.answers.get(plugin.name, plugin) is not None
+        self.to_pre_filter = [
+            plugin for plugin in plan.profile.at("pre_filter") if own.answers.get(plugin.name, plugin) is not None
         ]
-        """Plugins whose `prepare` is not cached, or has a cached answer; the others have stepped aside."""
+        """Plugins whose `pre_filter` is not cached, or has a cached answer; the others have stepped aside."""
         self.aside = WhileAside(self, plan)
 
     def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
@@ -181,7 +182,7 @@ class SignatureResults:
 
     def refusals(self, cycle: Cycle, high: int) -> list[NDArray[np.int32]]:
         """Columns of refusal codes. A row is refused by the plugin that comes first in filter order in any of them."""
-        self._reasons_asked = True
+        self._reasons_wanted = True
         columns = [self.static.explained(cycle)[:high]]
         if self.row.filters:
             columns.append(self.row.explained(cycle)[:high])
@@ -203,9 +204,9 @@ class SignatureResults:
             view.show(None)
         judged = self.shared.catch_up(cycle)
         marks = (table.static.mark, self._pod_log.mark)
-        renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
+        renewed: tuple[int | None, ...] = (self.static.renewed, self.row.renewed)
         if self._with_epochs:
-            renewed += tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs])
+            renewed += tuple([plugin.epoch(cycle) for plugin in self._with_epochs])
         if table.capacity != self.capacity:
             self._widen(table.capacity)
         if renewed != self._renewed:
@@ -238,11 +239,10 @@ class SignatureResults:
     def settle(self, table: NodeTable) -> None:
         """All touches up to now are known: they did and undid what a view shows."""
         self._marks = (table.static.mark, self._pod_log.mark)
-        if self.row.mark >= 0:
-            self.row.mark = self._pod_log.mark
+        self.row.pass_over(self._pod_log.mark)
 
     def _few(self, static: TouchLog, content: TouchLog) -> Collection[int] | None:
-        """The rows touched since the last time, if they are few and all plugins can be asked about single rows."""
+        """The rows touched since the last time, if they are few and all plugins answer for single rows."""
         if not self._by_row:
             return None
         filled = content.few_since(self._marks[1], FEW)
@@ -260,7 +260,7 @@ class SignatureResults:
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
-        passing = None if self._reasons_asked else passing_all(cycle, self._filters, nodes, ok)
+        passing = None if self._reasons_wanted else passing_all(cycle, self._filters, nodes, ok)
         if passing is not None:
             if self.row_codes is not None or passing is not ok:
                 self._keep_refusals(where, UNEXPLAINED)
@@ -272,9 +272,7 @@ class SignatureResults:
                 ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
-            values = asked(scored.plugin, "score", cycle, nodes)
-            if rows is None or not scored.promised:
-                values = scored.checked(values, ok)
+            values = scored.checked(call_plugin(scored.plugin, "score", cycle, nodes), ok)
             scored.column[where] = narrowed(values, scored.column.dtype)
             if isinstance(scored, UniformScoreColumn):
                 scored.written(cycle, rows)
@@ -287,7 +285,7 @@ class SignatureResults:
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
             elif shared.uniform:
                 total = total + shared.uniform
-        self._feasible, self._reasons_asked = None, False
+        self._feasible, self._reasons_wanted = None, False
         self.ok[where] = ok
         ranking = total.astype(self._width) if isinstance(total, np.ndarray) else np.full(len(ok), total, self._width)
         np.putmask(ranking, ~ok, _REFUSED)
@@ -300,7 +298,7 @@ class SignatureResults:
         ok = code == FEASIBLE and self.static.ok.item(row) and (not self.row.filters or self.row.ok.item(row))
         total = 0
         for scored in self._scores:
-            scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
+            scored.column[row] = value = scored.checked_value(call_plugin(scored.plugin, "score_row", cycle, row), ok)
             if isinstance(scored, UniformScoreColumn):
                 scored.written_value(value)
             else:
@@ -336,7 +334,5 @@ class SignatureResults:
 def _narrowest(summed: Sequence[ScoreColumn]) -> type[np.signedinteger[Any]]:
     """The narrowest integers that hold the sums of these scores. A ranking is read as a whole for every pod, so its
     width is what an attempt costs on many nodes."""
-    if not all(fits_in_bytes(scored.plugin) or scored.needs_normalising for scored in summed):
-        return np.int64
     most = sum(100 * abs(scored.weight) for scored in summed if not scored.needs_normalising)
     return np.int16 if most < 1 << 15 else np.int32 if most < 1 << 31 else np.int64

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.cluster_access import ask_cluster, cluster_options
+from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.errors import ConfigError, FairleadError, NotFound
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def run_command(
 
 async def _create(api: KubeApi, job: Doc, namespace: str) -> Doc:
     from fairlead.core.model.flow import Verb, Write
-    from fairlead.core.model.kinds import VC_JOB
+    from fairlead.volcano.kinds import VC_JOB
 
     place = (job.get("metadata") or {}).get("namespace") or namespace
     body = {**job, "metadata": {**(job.get("metadata") or {}), "namespace": place}}
@@ -153,7 +153,7 @@ def list_command(
 
 async def _jobs(api: KubeApi, namespace: str) -> list[Doc]:
     from fairlead.client.port import Query
-    from fairlead.core.model.kinds import VC_JOB
+    from fairlead.volcano.kinds import VC_JOB
 
     found = (await api.list(VC_JOB, Query(namespace=namespace))).items
     return [{"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, **job} for job in found]
@@ -183,10 +183,11 @@ def view_command(
 
 async def _scene(api: KubeApi, namespace: str, name: str) -> JobScene:
     from fairlead.client.port import Query
-    from fairlead.core.model.kinds import EVENT, POD, VC_JOB, VC_POD_GROUP, VC_QUEUE
+    from fairlead.core.model.kinds import EVENT, POD
     from fairlead.volcano.jobs.cli.waiting import JobScene
     from fairlead.volcano.jobs.job_groups import group_name
     from fairlead.volcano.jobs.job_pods import JOB_NAME
+    from fairlead.volcano.kinds import VC_JOB, VC_POD_GROUP, VC_QUEUE
 
     job = await api.get(VC_JOB, namespace, name)
     group = await _found(api, VC_POD_GROUP, namespace, group_name(job))
@@ -249,11 +250,12 @@ def logs_command(
 
 async def _pods(api: KubeApi, namespace: str, job: str, task: str | None, index: int | None) -> list[str]:
     from fairlead.client.port import Query
+    from fairlead.core.model.kinds import POD
     from fairlead.volcano.jobs.job_pods import JOB_NAME, TASK_INDEX, TASK_SPEC
 
     wanted = {JOB_NAME: job, TASK_SPEC: task, TASK_INDEX: None if index is None else str(index)}
     selector = ",".join(f"{key}={value}" for key, value in wanted.items() if value is not None)
-    found = (await api.list(_kinds().POD, Query(namespace=namespace, label_selector=selector))).items
+    found = (await api.list(POD, Query(namespace=namespace, label_selector=selector))).items
     return sorted(pod["metadata"]["name"] for pod in found)
 
 
@@ -284,20 +286,21 @@ def _command_all(
     names: Sequence[str], action: str, done: str, namespace: str | None, kubeconfig: Path | None, context: str | None
 ) -> None:  # fmt: skip
     from fairlead.core.model.flow import Verb, Write
+    from fairlead.volcano.kinds import VC_COMMAND, VC_JOB
 
     async def work(api: KubeApi, default: str) -> None:
-        kinds, place = _kinds(), namespace or default
+        place = namespace or default
         for name in names:
-            job = await api.get(kinds.VC_JOB, place, name)
+            job = await api.get(VC_JOB, place, name)
             target = {
-                "apiVersion": kinds.VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"],
+                "apiVersion": VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"],
                 "controller": True,
             }  # fmt: skip
             body = {
-                "apiVersion": kinds.VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
+                "apiVersion": VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
                 "metadata": {"generateName": f"{name}-{action.lower()}-", "namespace": place},
             }  # fmt: skip
-            await api.perform(Write(Verb.CREATE, kinds.VC_COMMAND, place, "", body=body))
+            await api.perform(Write(Verb.CREATE, VC_COMMAND, place, "", body=body))
             click.echo(f"job {name} {done}")
 
     ask_cluster(work, kubeconfig, context)
@@ -311,10 +314,11 @@ def delete_command(
 ) -> None:  # fmt: skip
     """Delete Jobs and their pods."""
     from fairlead.core.model.flow import Verb, Write
+    from fairlead.volcano.kinds import VC_JOB
 
     async def work(api: KubeApi, default: str) -> None:
         for name in names:
-            await api.perform(Write(Verb.DELETE, _kinds().VC_JOB, namespace or default, name))
+            await api.perform(Write(Verb.DELETE, VC_JOB, namespace or default, name))
             click.echo(f"job {name} deleted")
 
     ask_cluster(work, kubeconfig, context)
@@ -362,12 +366,6 @@ async def _followed(
 
 
 # ---- output ----
-
-
-def _kinds() -> Any:
-    from fairlead.core.model import kinds
-
-    return kinds
 
 
 def _print(documents: Sequence[Any], output: str, *, as_list: bool = False) -> None:

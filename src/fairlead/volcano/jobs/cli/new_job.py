@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
-from fairlead.core.model.kinds import VC_JOB
+from fairlead.config.yaml_text import read_documents
 from fairlead.errors import ConfigError
+from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -17,10 +16,7 @@ if TYPE_CHECKING:
 
 def jobs_in(path: Path) -> list[Doc]:
     """The Volcano Jobs of a YAML or JSON file. Raises ConfigError that names the file and what is wrong in it."""
-    try:
-        documents = [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    documents = [one for one in read_documents(path) if one is not None]
     if not documents:
         raise ConfigError(f"{path}: no Job in there")
     for number, document in enumerate(documents, start=1):

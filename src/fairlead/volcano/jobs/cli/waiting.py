@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.volcano.jobs.job_groups import group_name
-from fairlead.volcano.jobs.job_pod_builder import waiting_tasks, wanted_names
+from fairlead.volcano.jobs.job_pod_builder import WantedPods, waiting_tasks
 from fairlead.volcano.jobs.job_pods import read_job_pod
 from fairlead.volcano.jobs.phases import (
     ABORTED,
@@ -107,7 +107,7 @@ def _pod_reasons(scene: JobScene) -> Iterator[str]:
     starting = [pod for pod in scene.pods if pod["spec"].get("nodeName") and _phase(pod) == "Pending"]
     if starting:
         yield f"{_count(len(starting), 'pod is', 'pods are')} starting"
-    missing = sum(1 for _ in wanted_names(scene.job)) - len(known)
+    missing = WantedPods(scene.job).total - len(known)
     if missing > 0 and (warning := _last_warning(scene.events)):
         yield f"{_count(missing, 'pod is', 'pods are')} missing: {warning}"
 

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.cluster.controllers.writes import owner_reference
-from fairlead.core.model.kinds import VC_JOB
+from fairlead.volcano.kinds import VC_JOB
 from fairlead.volcano.records.keys import KeyPair, no_keys
 from fairlead.volcano.records.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
+
+_MOST_TEXT = 1 << 20
+"""Bytes that a ConfigMap or a Secret may hold; a pod cannot be much larger either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class JobPlugin:
 
     def refuses(self, job: Doc) -> str:
         """Why this plugin cannot serve a Job, whose pods are then not made; empty if it can."""
+        return ""
+
+    def outgrows(self, job: Doc) -> str:
+        """Why what this plugin would write is larger than any API server takes: neither its objects nor the Job's pods
+        are made then; empty if it is not. Without it a Job of two thousand million pods would fill the memory."""
         return ""
 
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
@@ -118,6 +126,15 @@ def addresses_of(job: Doc, task: Doc) -> list[str]:
     if ((task.get("template") or {}).get("spec") or {}).get("hostname"):
         return [address_of(job, task, 0)] if replicas_of(task) else []
     return [address_of(job, task, index) for index in range(replicas_of(task))]
+
+
+def too_many_hosts(job: Doc, tasks: Iterable[Doc]) -> str:
+    """Why a list of the hosts of some tasks is larger than an object may be; empty if it is not, or only just is."""
+    total = 0
+    for task in tasks:
+        has_one = bool(((task.get("template") or {}).get("spec") or {}).get("hostname"))
+        total += len(address_of(job, task, 0)) * (1 if has_one else replicas_of(task))
+    return f"the hosts of job {job['metadata']['name']} are too many to be listed in one object" * (total > _MOST_TEXT)
 
 
 def owned_by(job: Doc, kind: Kind, name: str, **fields: Any) -> Beside:

@@ -15,6 +15,7 @@ from fairlead.volcano.jobs.job_plugins.job_plugin import (
     find_task,
     open_port,
     task_of,
+    too_many_hosts,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class MpiPlugin(JobPlugin):
         flags = PluginFlags(arguments, master="master", worker="worker", port=22)
         self._master, self._worker = flags.text("master"), flags.text("worker")
         self._port = flags.number("port")
+
+    def outgrows(self, job: Doc) -> str:
+        workers = find_task(job, self._worker)
+        is_told = workers is not None and find_task(job, self._master) is not None
+        return too_many_hosts(job, [workers]) if is_told and workers is not None else ""
 
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
         workers, is_master = find_task(job, self._worker), task_of(pod) == self._master

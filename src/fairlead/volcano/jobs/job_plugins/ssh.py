@@ -19,6 +19,7 @@ from fairlead.volcano.jobs.job_plugins.job_plugin import (
     addresses_of,
     containers_of,
     owned_by,
+    too_many_hosts,
 )
 from fairlead.volcano.records.keys import KeyPair
 
@@ -43,6 +44,9 @@ class SshPlugin(JobPlugin):
         self._given = KeyPair(flags.text("ssh-private-key"), flags.text("ssh-public-key"))
         port = flags.number("ssh-port")
         self._port = port if 0 < port <= _HIGHEST_PORT else _PORT
+
+    def outgrows(self, job: Doc) -> str:
+        return too_many_hosts(job, job["spec"].get("tasks") or ())
 
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
         name = _secret_name(job)

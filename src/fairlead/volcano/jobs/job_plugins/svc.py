@@ -19,6 +19,7 @@ from fairlead.volcano.jobs.job_plugins.job_plugin import (
     addresses_of,
     containers_of,
     owned_by,
+    too_many_hosts,
 )
 from fairlead.volcano.jobs.job_pods import JOB_NAME, JOB_NAMESPACE
 
@@ -32,12 +33,17 @@ _MOUNT_PATH = "/etc/volcano"
 def hosts_of(job: Doc) -> dict[str, str]:
     """What the ConfigMap holds: the addresses of every task, and how many they are."""
     data = {}
-    for task in job["spec"].get("tasks") or ():
-        key, hosts = (task.get("name") or "").replace("-", "_"), addresses_of(job, task)
+    for key, task in keys_of(job).items():
+        hosts = addresses_of(job, task)
         data[f"{key}.host"] = "\n".join(hosts)
         data[f"VC_{key.upper()}_HOSTS"] = ",".join(hosts)
         data[f"VC_{key.upper()}_NUM"] = str(len(hosts))
     return data
+
+
+def keys_of(job: Doc) -> dict[str, Doc]:
+    """The tasks of a Job by the names that they have in the ConfigMap."""
+    return {(task.get("name") or "").replace("-", "_"): task for task in job["spec"].get("tasks") or ()}
 
 
 class ServicePlugin(JobPlugin):
@@ -49,12 +55,15 @@ class ServicePlugin(JobPlugin):
         self._publishes_early = flags.switch("publish-not-ready-addresses")
         self._keeps_others_out = not flags.switch("disable-network-policy")
 
+    def outgrows(self, job: Doc) -> str:
+        return too_many_hosts(job, job["spec"].get("tasks") or ())
+
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
         spec, name = pod["spec"], _config_map_name(job)
         spec["hostname"] = spec.get("hostname") or pod["metadata"]["name"]
         spec["subdomain"] = spec.get("subdomain") or job["metadata"]["name"]
         spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "configMap": {"name": name}}]
-        variables = [key for key in hosts_of(job) if key.startswith("VC_")]
+        variables = [f"VC_{key.upper()}_{what}" for key in keys_of(job) for what in ("HOSTS", "NUM")]
         for container in containers_of(pod, init=True):
             for key in variables:
                 source = {"configMapKeyRef": {"name": name, "key": key}}

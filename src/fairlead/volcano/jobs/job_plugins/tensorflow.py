@@ -16,6 +16,7 @@ from fairlead.volcano.jobs.job_plugins.job_plugin import (
     index_of,
     replicas_of,
     task_of,
+    too_many_hosts,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class TensorflowPlugin(JobPlugin):
         )  # fmt: skip
         self._tasks = {role: flags.text(role) for role in _ROLES}
         self._port = flags.number("port")
+
+    def outgrows(self, job: Doc) -> str:
+        listed = self._tasks.values()
+        return too_many_hosts(job, [task for task in job["spec"].get("tasks") or () if task.get("name") in listed])
 
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
         tasks = job["spec"].get("tasks") or []

@@ -2,15 +2,113 @@
 
 from __future__ import annotations
 
-from fairlead.core.framework.plugin import Rescued, Wait
+from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import PermitOrder
+from fairlead.core.framework.plugin import Plugin, PostFilterResult, Wait
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Happened, Verb
-from fairlead.core.model.reasons import failed, unschedulable
+from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed, unschedulable
 from fairlead.core.state.cluster import PodPlace
 from fairlead.errors import Conflict
+from fairlead.kube.binder import DefaultBinder
+from fairlead.kube.nodes.basics import PrioritySort
+from fairlead.kube.resources.plugin import NodeResourcesFit
 from tests.support.documents import node, pod
 from tests.support.scheduling import T0, RescuingPlugin, SchedulerScenario, ScriptedPlugin, default_plugins
+
+
+class PointLog(Plugin):
+    """Logs the points at which it is called for pod `a`, in order. Pod `a` waits for its permission, which comes when
+    any other pod asks for one. At PreBindPreFlight and PreBind it answers with what a test put there."""
+
+    name = "PointLog"
+
+    def __init__(self, flight: Status | None = SUCCESS) -> None:
+        self.log: list[str] = []
+        self.flight = flight
+        self.prepared: Status | None = None
+
+    def _note(self, cycle: Cycle, point: str) -> None:
+        if cycle.pod.name == "a":
+            self.log.append(point)
+
+    def reserve(self, cycle: Cycle, row: int) -> None:
+        self._note(cycle, "Reserve")
+
+    def unreserve(self, cycle: Cycle, row: int) -> None:
+        self._note(cycle, "Unreserve")
+
+    def permit(self, cycle: Cycle, row: int) -> Wait | None:
+        self._note(cycle, "Permit")
+        if cycle.pod.name == "a":
+            return Wait(60.0)
+        cycle.effects.permit_orders.append(PermitOrder("uid-a", self.name))
+        self.log.append("allowed")
+        return None
+
+    def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status | None:
+        self._note(cycle, "PreBindPreFlight")
+        return self.flight
+
+    def pre_bind(self, cycle: Cycle, row: int) -> Status | None:
+        self._note(cycle, "PreBind")
+        return self.prepared
+
+    def bind(self, cycle: Cycle, row: int) -> Status:
+        self._note(cycle, "Bind")
+        return SKIP
+
+    def post_bind(self, cycle: Cycle, row: int) -> None:
+        self._note(cycle, "PostBind")
+
+
+def waiting_for(points: PointLog) -> SchedulerScenario:
+    """A scheduler with pod `a`, which waits for permission."""
+    profile = profile_of("default-scheduler", (PrioritySort(), NodeResourcesFit(), points, DefaultBinder()))
+    scenario = SchedulerScenario(profiles=[profile], nodes=1)
+    scenario.tell(pod("a"))
+    return scenario
+
+
+def test_plugins_are_called_in_the_order_of_kube_scheduler() -> None:
+    points = PointLog()
+    scenario = waiting_for(points)
+    assert points.log == ["Reserve", "Permit", "PreBindPreFlight"]
+    scenario.tell(pod("b"))
+    assert points.log[3:] == ["allowed", "PreBind", "Bind"]
+    scenario.answer()
+    assert points.log[6:] == ["PostBind"]
+
+
+def test_a_plugin_that_skips_before_the_wait_is_not_called_at_pre_bind() -> None:
+    points = PointLog(SKIP)
+    waiting_for(points).tell(pod("b"))
+    assert points.log[2:] == ["PreBindPreFlight", "allowed", "Bind"]
+
+
+def test_a_failure_before_the_wait_ends_the_binding_in_the_words_of_kube_scheduler() -> None:
+    for flight, message in (
+        (failed("no disk"), 'running PreBindPreFlight "PointLog": no disk'),
+        (
+            unschedulable("no"),
+            'PreBindPreFlight PointLog returned "Unschedulable", which is unsupported.'
+            " It is supposed to return Success, Skip, or Error status",
+        ),
+    ):
+        points = PointLog(flight)
+        scenario = waiting_for(points)
+        assert points.log[2:] == ["PreBindPreFlight", "Unreserve"]
+        assert scenario.conditions("a")[0]["message"] == message
+
+
+def test_what_a_plugin_refuses_at_pre_bind_it_refuses_after_the_wait() -> None:
+    points = PointLog()
+    scenario = waiting_for(points)
+    points.prepared = failed("no disk")
+    scenario.tell(pod("b"))
+    assert points.log[3:] == ["allowed", "PreBind", "Unreserve"]
+    assert scenario.backlog.where("uid-a").queue == "backoff"
 
 
 def test_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
@@ -101,9 +199,9 @@ def test_everybody_hears_of_a_bound_pod() -> None:
     log = ScriptedPlugin("Log")
     stage = SchedulerScenario(log, nodes=1)
     stage.tell(pod("a"))
-    assert "Log.postbind" not in log.log
+    assert "Log.post_bind" not in log.log
     stage.answer()
-    assert "Log.postbind" in log.log
+    assert "Log.post_bind" in log.log
 
 
 def test_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> None:
@@ -131,8 +229,8 @@ def test_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
 
 
 def test_texts_of_rescues_follow_the_refusal() -> None:
-    first = RescuingPlugin("One", lambda: Rescued(unschedulable("nothing to give")))
-    second = RescuingPlugin("Two", lambda: Rescued(unschedulable("nobody to evict")))
+    first = RescuingPlugin("One", lambda: PostFilterResult(unschedulable("nothing to give")))
+    second = RescuingPlugin("Two", lambda: PostFilterResult(unschedulable("nobody to evict")))
     stage = SchedulerScenario(profiles=[profile_of("default-scheduler", default_plugins(first, second))], nodes=1)
     stage.tell(pod("a", cpu="9"))
     assert (
@@ -142,8 +240,8 @@ def test_texts_of_rescues_follow_the_refusal() -> None:
 
 
 def test_a_rescue_that_fails_ends_the_chain() -> None:
-    first = RescuingPlugin("One", lambda: Rescued(failed("not found")))
-    second = RescuingPlugin("Two", lambda: Rescued(unschedulable("never asked")))
+    first = RescuingPlugin("One", lambda: PostFilterResult(failed("not found")))
+    second = RescuingPlugin("Two", lambda: PostFilterResult(unschedulable("never asked")))
     stage = SchedulerScenario(profiles=[profile_of("default-scheduler", default_plugins(first, second))], nodes=1)
     stage.tell(pod("a", cpu="9"))
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 Insufficient cpu. not found"

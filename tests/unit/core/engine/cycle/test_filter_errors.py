@@ -13,6 +13,7 @@ from fairlead.core.engine.cycle.attempt import Committed, Rescue, attempt
 from fairlead.core.engine.cycle.outcome import Failure
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.profile import Profile, profile_of
@@ -59,7 +60,7 @@ def tried(doc: Doc, nodes: Iterable[Doc], pods: Iterable[Doc], of: Profile | Non
             cluster.apply(Change(Happened.ADDED, kind, each))
     applied = cluster.apply(Change(Happened.ADDED, kinds.POD, doc))
     assert applied is not None
-    cycle = Cycle(pod=applied.new, cluster=cluster, profile=of, now=NOW, rng=Random(0))
+    cycle = Cycle(pod=applied.new, cluster=cluster, profile=of, now=NOW, rng=Random(0), effects=Effects())
     outcome = attempt(cycle, Evaluator(of), Search())
     if isinstance(outcome, Committed):
         return cluster.table.name(outcome.placed.row)

@@ -47,7 +47,7 @@ def test_a_final_refusal_in_prefilter_ends_the_search() -> None:
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/2 nodes are available: not at all."
     assert stage.backlog.where("uid-a").plugins == ("First",)
-    assert "Second.prepare" not in second.log
+    assert "Second.pre_filter" not in second.log
 
 
 def test_names_from_prefilter_narrow_the_nodes_and_speak_for_the_others() -> None:
@@ -162,7 +162,7 @@ def test_the_deterministic_order_of_equals_is_that_of_a_heap() -> None:
 def test_equal_pods_are_placed_from_one_ranking_and_only_changed_rows_are_judged_again() -> None:
     stage = SchedulerScenario(nodes=50)
     stage.tell(pod("first"))
-    evaluator = stage.scheduler.evaluators["default-scheduler"]
+    evaluator = stage.scheduler.pods.evaluators["default-scheduler"]
     before = evaluator.rows_judged
     for number in range(10):
         stage.tell(pod(f"p{number}"))
@@ -174,7 +174,7 @@ def test_a_plugin_that_raises_fails_its_own_attempt_only_and_is_named() -> None:
     bad.prepared = ZeroDivisionError("oops")
     stage = SchedulerScenario(bad, nodes=1)
     stage.tell(pod("a"))
-    assert stage.conditions("a")[0]["message"] == "plugin Bad failed at prepare: ZeroDivisionError: oops"
+    assert stage.conditions("a")[0]["message"] == "plugin Bad failed at pre_filter: ZeroDivisionError: oops"
     bad.prepared = None
     stage.tell(pod("b"))
     assert stage.binds() == {"b": "n0"}

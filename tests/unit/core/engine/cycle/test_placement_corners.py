@@ -10,7 +10,8 @@ from typing import Any
 from fairlead.assembly.assemble import profiles_of
 from fairlead.core.model.flow import Doc
 from fairlead.kube.config.kube import default_kube_config
-from fairlead.kube.replay.recording import Form, Scenario
+from fairlead.kube.replay.forms import KUBE_FORM
+from fairlead.kube.replay.recording import Scenario
 from fairlead.kube.replay.replay import DecisionDifference, KubeReplay
 from tests.support.documents import node, plain_pod
 
@@ -22,7 +23,7 @@ NO_HELP = (
 
 def differences(decision: Doc, *nodes: Doc, objects: tuple[Doc, ...] = (), existing: tuple[Doc, ...] = ()) -> Any:
     doc = {"nodes": nodes, "objects": objects, "existing": existing, "decisions": [decision]}
-    found: list[DecisionDifference] = next(KubeReplay(Scenario("f", 1, Form.KUBE, 1, "", doc), PROFILES).decisions())
+    found: list[DecisionDifference] = next(KubeReplay(Scenario("f", 1, KUBE_FORM, 1, "", doc), PROFILES).decisions())
     return [(difference.field, difference.got) for difference in found]
 
 

@@ -26,7 +26,7 @@ class CountedBinding:
 
 
 def under_way(*bindings: CountedBinding) -> BindingsUnderWay:
-    found = BindingsUnderWay()
+    found = BindingsUnderWay(most_unanswered=1000)
     for binding in bindings:
         found[binding.entry.pod.uid] = cast("Binding", binding)
         found.attend(cast("Binding", binding))

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fairlead.cli.explain.gang_text import show
+from fairlead.console.gang_text import show
 from fairlead.core.model.flow import Doc, Happened
 from tests.support.documents import RACK, group, hyper_node, member, members, node, pod, racks
 from tests.support.scheduling import SchedulerScenario, gang_scenario

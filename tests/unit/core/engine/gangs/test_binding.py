@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.core.engine.cycle.binding import BindingStage
+from fairlead.core.framework.extended_plugin import ExtendedPlugin
 from fairlead.core.framework.plugin import Wait
 from fairlead.core.framework.profile import profile_of
 from fairlead.core.model.flow import Happened, Reply, Verb
@@ -169,3 +170,31 @@ def test_without_the_plugin_members_go_one_by_one() -> None:
     stage = SchedulerScenario(nodes=1, profiles=[profile_of("default-scheduler", default_plugins())])
     stage.tell(group("g", 9), *members("g", 5))
     assert len(stage.binds()) == 4
+
+
+class FailingOnce(ScriptedPlugin, ExtendedPlugin):
+    """Raises at the end of one search, once it was armed."""
+
+    armed = False
+
+    def before_pre_filter(self, cycle: Any) -> None: ...
+
+    def after_search(self, cycle: Any) -> None:
+        if self.armed:
+            self.armed = False
+            raise RuntimeError("lost the thread")
+
+
+def test_an_error_while_a_held_place_is_tried_again_leaves_later_pods_free_to_choose() -> None:
+    plugin = FailingOnce("Failing")
+    plugin.points = {"n0": 100}
+    stage = gang_scenario(plugin, nodes=2)
+    docs = members("g", 2, cpu="1")
+    stage.tell(group("g", 2), *docs)
+    _refuse_bind_of(stage, "g-1")
+    confirm(stage, docs[:1])
+    plugin.armed, plugin.points = True, {"n1": 100}
+    stage.run(after=2.0)
+    assert not plugin.armed, "the held place was not tried again"
+    stage.tell(pod("later", cpu="1"))
+    assert stage.binds()["later"] == "n1"

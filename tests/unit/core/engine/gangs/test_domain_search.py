@@ -177,7 +177,7 @@ def test_racks_without_room_are_not_tried() -> None:
     stage.tell(*racks(50, 2))
     stage.tell(group("g", 9, key=RACK), *members("g", 9))
     assert not stage.binds()
-    assert stage.scheduler.gangs.domains_tried == 1
+    assert stage.scheduler.pods.gangs.domains_tried == 1
     topology = stage.scheduler.explain_group("default", "g").to_document()["topology"]
     assert (topology["tried"], topology["of"]) == (1, 50)
     assert topology["domains"][0] == {"name": "r0", "fits": 8}
@@ -190,7 +190,7 @@ def test_the_rack_that_comes_closest_is_tried_for_the_answer() -> None:
     stage.tell(group("g", 5, key=RACK), *members("g", 5))
     explanation = stage.scheduler.explain_group("default", "g")
     assert explanation.summary == f"needs 5 in one rack ({RACK}); best rack r7 has room for 4"
-    assert stage.scheduler.gangs.domains_tried == 2
+    assert stage.scheduler.pods.gangs.domains_tried == 2
 
 
 def test_only_racks_that_might_do_are_tried() -> None:
@@ -198,7 +198,7 @@ def test_only_racks_that_might_do_are_tried() -> None:
     stage.tell(*racks(20, 1), *(pod(f"p{r}", cpu="2", on=f"r{r}n0") for r in range(20) if r != 7))
     stage.tell(group("g", 4, key=RACK), *members("g", 4))
     assert set(stage.binds().values()) == {"r7n0"}
-    assert stage.scheduler.gangs.domains_tried == 1
+    assert stage.scheduler.pods.gangs.domains_tried == 1
 
 
 def test_members_of_several_sizes_are_bounded_together() -> None:
@@ -209,7 +209,7 @@ def test_members_of_several_sizes_are_bounded_together() -> None:
     ]
     stage.tell(group("g", 5, key=RACK), *docs)
     assert not stage.binds()
-    assert stage.scheduler.gangs.domains_tried == 1
+    assert stage.scheduler.pods.gangs.domains_tried == 1
 
 
 def test_what_freed_room_in_any_rack_wakes_the_gang() -> None:

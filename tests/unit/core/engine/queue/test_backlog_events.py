@@ -47,13 +47,13 @@ def test_events_are_labelled_by_resource_and_action_and_two_are_wildcards() -> N
     assert FORCE_ACTIVATE.is_wildcard
 
 
-@pytest.mark.parametrize("point", ["admit", "prepare", "filter", "reserve", "permit"])
+@pytest.mark.parametrize("point", ["pre_enqueue", "pre_filter", "filter", "reserve", "permit"])
 def test_plugins_that_can_refuse_a_pod_are_asked_for_their_events(point: str) -> None:
     plugin = type("Some", (Plugin,), {"name": "Some", point: lambda self, *args: None})()
     assert listeners(plugin, NODE_ADD) == {"Some"}
 
 
-@pytest.mark.parametrize("point", ["queue_key", "rescue", "score", "prebind", "bind"])
+@pytest.mark.parametrize("point", ["queue_key", "post_filter", "score", "pre_bind", "bind"])
 def test_plugins_that_cannot_refuse_a_pod_are_not_asked(point: str) -> None:
     plugin = type("Some", (Plugin,), {"name": "Some", point: lambda self, *args: None})()
     assert listeners(plugin, NODE_ADD) == frozenset()

@@ -50,7 +50,7 @@ def test_an_error_shuts_the_gate_and_is_reported() -> None:
 
 def test_a_gate_that_raises_shuts_itself_for_that_pod_only() -> None:
     class Broken(GatePlugin):
-        def admit(self, pod, cluster):
+        def pre_enqueue(self, pod, cluster):
             if pod.name in self.shut:
                 raise LookupError("oops")
 

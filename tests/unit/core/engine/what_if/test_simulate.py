@@ -11,7 +11,7 @@ from fairlead.errors import ConfigError
 from fairlead.testing import Harness, deployment, job, node, pod, podgroup, priority_class, stateful_set
 from fairlead.testing.asking import answer_of
 
-REPOSITORY = Path(__file__).parents[4]
+REPOSITORY = Path(__file__).parents[5]
 
 VOLCANO_JOB = """
 apiVersion: batch.volcano.sh/v1alpha1

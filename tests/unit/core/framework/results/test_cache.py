@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fairlead.core.framework.cycle import Cycle
+from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.evaluate import Evaluator
 from fairlead.core.framework.plugin import Plugin, Scope
 from fairlead.core.framework.profile import profile_of
@@ -61,7 +62,7 @@ class Moody(CachedPlugin):
     reads = frozenset({"spec"})
     mood = 1
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int | None:
         return self.mood
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
@@ -73,7 +74,6 @@ class Lavish(CachedPlugin):
 
     scope = Scope.STATIC
     reads = frozenset({"spec"})
-    scores_in_range = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -104,7 +104,7 @@ class Fewest(CachedPlugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         return nodes.take(nodes.table.pod_count).copy()
 
-    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    def normalize_score(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw, reverse=True)
 
 
@@ -128,9 +128,8 @@ class Exaggerating(CachedPlugin):
     name = "Exaggerating"
     reads = frozenset({"spec"})
 
-    def __init__(self, scope: Scope, *, always: bool = True, refuses: bool = False, promises: bool = False) -> None:
+    def __init__(self, scope: Scope, *, always: bool = True, refuses: bool = False) -> None:
         self.scope = scope
-        self.scores_in_range = promises
         self._always, self._refuses = always, refuses
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
@@ -165,10 +164,17 @@ def world() -> Cluster:
 
 def looked_at(evaluator: Evaluator, cluster: Cluster, name: str, cpu: str, priority: int = 0) -> Cycle:
     doc = document(name, pod("p").asks(cpu=cpu).having(priority=priority).doc())
+    return judged(evaluator, cluster, doc)
+
+
+def judged(evaluator: Evaluator, cluster: Cluster, doc: dict[str, Any]) -> Cycle:
+    """A cycle of a new pod in which all nodes were judged."""
     applied = cluster.apply(Change(Happened.ADDED, kinds.POD, doc))
     assert applied is not None
-    cycle = Cycle(pod=applied.new, cluster=cluster, profile=evaluator.profile, now=0.0, rng=Random(0))
-    evaluator.prepare(cycle)
+    cycle = Cycle(
+        pod=applied.new, cluster=cluster, profile=evaluator.profile, now=0.0, rng=Random(0), effects=Effects()
+    )
+    evaluator.pre_filter(cycle)
     evaluator.judge(cycle)
     return cycle
 
@@ -187,6 +193,18 @@ def test_pods_that_differ_in_what_a_plugin_does_not_read_share_its_answers() -> 
     )
     assert counting.rows == 2 * NODES
     assert ranking(one) != ranking(other) == ranking(higher)
+
+
+class CountingByTier(Counting):
+    reads = frozenset({"labels.tier"})
+
+
+def test_pods_that_differ_in_labels_that_nobody_names_share_answers() -> None:
+    counting = CountingByTier()
+    evaluator, cluster = Evaluator(profile_of("s", [counting])), world()
+    for name, labels in (("a", {"tier": "web"}), ("b", {"tier": "web", "run": "7"}), ("c", {"tier": "db"}), ("d", {})):
+        judged(evaluator, cluster, document(name, pod("p").labelled(**labels).doc()))
+    assert counting.rows == 3 * NODES
 
 
 def test_a_plugin_without_a_cache_key_is_asked_for_every_shape() -> None:
@@ -225,8 +243,8 @@ def test_an_epoch_that_moves_voids_every_row() -> None:
 
 
 class MoodyAboutFew(Moody):
-    def has_epochs(self, pod: Pod) -> bool:
-        return pod.shape.request["cpu"] > 1000
+    def epoch(self, cycle: Cycle) -> int | None:
+        return self.mood if cycle.pod.shape.request["cpu"] > 1000 else None
 
 
 def test_an_epoch_that_says_nothing_about_a_pod_voids_nothing_of_it() -> None:
@@ -265,19 +283,17 @@ EXAGGERATING = [(kind, scope) for kind in (Exaggerating, ExaggeratingToAll) for 
 INVALID = 'plugin "Exaggerating" returns an invalid score 1000, it should in the range of [0, 100] after normalizing'
 
 
-@pytest.mark.parametrize("promises", [False, True])
 @pytest.mark.parametrize(("kind", "scope"), EXAGGERATING)
-def test_a_remembered_score_out_of_range_is_named(kind: type[Exaggerating], scope: Scope, promises: bool) -> None:
-    evaluator, cluster = Evaluator(profile_of("s", [kind(scope, promises=promises)])), world()
+def test_a_remembered_score_out_of_range_is_named(kind: type[Exaggerating], scope: Scope) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(scope)])), world()
     for name in ("a", "b"):
         with pytest.raises(FairleadError, match=re.escape(INVALID)):
             looked_at(evaluator, cluster, name, "1")
 
 
-@pytest.mark.parametrize("promises", [False, True])
 @pytest.mark.parametrize("kind", [Exaggerating, ExaggeratingToAll])
-def test_a_score_that_leaves_the_range_on_one_row_is_named(kind: type[Exaggerating], promises: bool) -> None:
-    evaluator, cluster = Evaluator(profile_of("s", [kind(Scope.ROW, always=False, promises=promises)])), world()
+def test_a_score_that_leaves_the_range_on_one_row_is_named(kind: type[Exaggerating]) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(Scope.ROW, always=False)])), world()
     first = looked_at(evaluator, cluster, "a", "1")
     assert set(ranking(first)) == {7}
     Statement(cluster).assign(first.pod, 1)
@@ -285,10 +301,9 @@ def test_a_score_that_leaves_the_range_on_one_row_is_named(kind: type[Exaggerati
         looked_at(evaluator, cluster, "b", "1")
 
 
-@pytest.mark.parametrize("promises", [False, True])
 @pytest.mark.parametrize(("kind", "scope"), EXAGGERATING)
-def test_nobody_minds_the_score_of_a_refused_row(kind: type[Exaggerating], scope: Scope, promises: bool) -> None:
-    evaluator, cluster = Evaluator(profile_of("s", [kind(scope, refuses=True, promises=promises)])), world()
+def test_nobody_minds_the_score_of_a_refused_row(kind: type[Exaggerating], scope: Scope) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(scope, refuses=True)])), world()
     for name in ("a", "b"):
         cycle = looked_at(evaluator, cluster, name, "1")
         assert ranking(cycle) == [7, -1, *[7] * (NODES - 2)]
@@ -327,18 +342,17 @@ class Forgetful(Plugin):
     name = "Forgetful"
     scope = Scope.ROW
 
-    def epoch(self, cluster: Cluster) -> int:
+    def epoch(self, cycle: Cycle) -> int:
         return 0
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         return ()
 
 
-class Outdated(CachedPlugin):
-    name = "Outdated"
-
-    def facet(self, pod: Pod) -> Hashable:
-        return pod.namespace
+class Careless(CachedPlugin):
+    name = "Careless"
+    scope = Scope.ROW
+    reads = frozenset({"spec", "label.tier"})
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         return ()
@@ -348,7 +362,7 @@ class Outdated(CachedPlugin):
     ("plugin", "problem"),
     [
         (Forgetful(), "epoch belongs to CachedPlugin: derive Forgetful from fairlead.CachedPlugin"),
-        (Outdated(), "facet is called cache_key and belongs to CachedPlugin: derive Outdated from"),
+        (Careless(), 'plugin "Careless": reads: label.tier is no part of a pod'),
     ],
 )
 def test_a_member_that_the_cache_would_not_hear_is_an_error_that_names_the_remedy(plugin: Plugin, problem: str) -> None:

@@ -1,0 +1,68 @@
+"""Wrong requests that were answered 500: each is refused with the field, and no answer names our interpreter."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fairlead.cluster.server.pki import Credentials
+from tests.support.served import Client, run
+
+GROUP, HPA = "/apis/scheduling.k8s.io", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture(scope="module")
+def credentials() -> Credentials:
+    return Credentials.generate(now=time.time())
+
+
+@pytest.mark.parametrize("digits", [20, 40, 5000])
+def test_resource_versions_of_any_length_are_out_of_range(credentials: Credentials, digits: int) -> None:
+    async def story(client: Client) -> None:
+        version = "9" * digits
+        status, said = await client.ask("GET", f"/api/v1/pods?resourceVersion={version}")
+        assert (status, said["message"].endswith("value out of range")) == (400, True)
+
+    run(credentials, story)
+
+
+@pytest.mark.parametrize("wrong", [{"spec": 5}, {"spec": ["a"]}, {"status": "a"}, {"metadata": 5}])
+def test_what_is_applied_in_another_version_has_the_types_of_that_version(
+    credentials: Credentials, wrong: dict[str, Any]
+) -> None:
+    async def story(client: Client) -> None:
+        for path, kind, version in (
+            (HPA, "HorizontalPodAutoscaler", "autoscaling/v1"),
+            (f"{GROUP}/v1alpha2/namespaces/default/podgroups", "PodGroup", "scheduling.k8s.io/v1alpha2"),
+            (f"{GROUP}/v1beta1/namespaces/default/podgroups", "PodGroup", "scheduling.k8s.io/v1beta1"),
+        ):
+            body = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **wrong}
+            status, said = await client.ask("PATCH", f"{path}/a?fieldManager=me", body, Content_Type=APPLY)
+            assert 400 <= status < 500, (kind, said)
+
+    run(credentials, story)
+
+
+def test_a_quota_of_koordinator_names_the_field_that_is_no_quantity(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        body = {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "q"},
+            "spec": {"min": {"cpu": "a"}, "max": {"cpu": "2"}},
+        }  # fmt: skip
+        status, said = await client.ask("POST", QUOTAS, body)
+        assert (status, "spec.min.cpu" in said["message"]) == (422, True)
+
+    run(credentials, story)
+
+
+def test_answers_do_not_name_the_interpreter(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        for path in ("/healthz", "/api/v1/pods", "/nowhere"):
+            async with client.session.get(client.server.url + path) as answer:
+                assert "Server" not in answer.headers
+
+    run(credentials, story)
