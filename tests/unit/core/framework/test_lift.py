@@ -147,7 +147,7 @@ def test_an_unknown_event_is_refused_with_a_suggestion() -> None:
 
 
 def test_names_are_not_among_what_a_lifted_function_may_read() -> None:
-    with pytest.raises(ValueError, match="reads: name is none of"):
+    with pytest.raises(ValueError, match="reads: name is not one of annotations, labels, namespace, node, spec"):
         node_filter(reason="no", reads=("spec", "name"))(lambda pod, node: True)
 
 
