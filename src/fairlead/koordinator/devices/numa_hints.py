@@ -10,17 +10,18 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.numa_hints import NumaHint
 from fairlead.core.model.reasons import Status, unresolvable
-from fairlead.koordinator.numa.merging import Alignment
 from fairlead.koordinator.records.cards import GPU
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fairlead.core.framework.numa_hints import NumaNodes
     from fairlead.koordinator.devices.choice import DeviceChoice, Limits
     from fairlead.koordinator.devices.request import Amounts
     from fairlead.koordinator.devices.rows import Given
-    from fairlead.koordinator.numa.merging import Hints, Mask
+    from fairlead.koordinator.numa.merging import Hints
 
 _AS_GOOD_AS_ANYWHERE = 500
 
@@ -35,7 +36,7 @@ def device_hints(choice: DeviceChoice, limits: Limits) -> Hints | Status:
     if isinstance(wishes, Status):
         return wishes
     said: Given | Status = {}
-    serving: list[tuple[Mask, Given]] = []
+    serving: list[tuple[NumaNodes, Given]] = []
     for size in range(1, len(numbers) + 1):
         for some in combinations(numbers, size):
             mask = frozenset(some)
@@ -47,7 +48,7 @@ def device_hints(choice: DeviceChoice, limits: Limits) -> Hints | Status:
     narrowest = min(len(mask) for mask, _ in serving)
     best = _gpus(said)
     hints = [
-        Alignment(
+        NumaHint(
             mask,
             preferred=len(mask) == narrowest,
             score=_AS_GOOD_AS_ANYWHERE if _gpus(given) == best else 0,
@@ -58,7 +59,7 @@ def device_hints(choice: DeviceChoice, limits: Limits) -> Hints | Status:
 
 
 def _served(
-    choice: DeviceChoice, wishes: Mapping[str, tuple[Amounts, int]], limits: Limits, mask: Mask
+    choice: DeviceChoice, wishes: Mapping[str, tuple[Amounts, int]], limits: Limits, mask: NumaNodes
 ) -> Given | Status:
     for kind, (_, count) in wishes.items():
         there = sum(device.numa in mask for device in choice.devices.by_type.get(kind, ()))

@@ -48,13 +48,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.core.framework.cycle import Cycle
+    from fairlead.core.framework.numa_hints import NumaNodes
     from fairlead.core.model.lack import Lack
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
     from fairlead.koordinator.devices.classes import NodeDeviceClass
     from fairlead.koordinator.devices.rows import Given
-    from fairlead.koordinator.numa.merging import Hints, Mask
+    from fairlead.koordinator.numa.merging import Hints
 
 ISOLATION = "koordinator.sh/gpu-isolation-provider"
 _NO_PROVIDER = "GPUIsolationProviderHAMICore not found on the node"
@@ -146,7 +147,7 @@ class DeviceSharePlugin(Plugin):
         choice = self._choice_on(cycle, row)
         return {} if choice is None else device_hints(choice, self._limits(cycle, row))
 
-    def fits_numa(self, cycle: Cycle, row: int, nodes: Mask | None) -> Status | None:
+    def fits_numa(self, cycle: Cycle, row: int, nodes: NumaNodes | None) -> Status | None:
         choice = self._choice_on(cycle, row)
         said = None if choice is None else choice.choose(replace(self._limits(cycle, row), numa=nodes))
         return said if isinstance(said, Status) else None

@@ -31,7 +31,7 @@ from fairlead.koordinator.numa.rows import (
 )
 
 if TYPE_CHECKING:
-    from fairlead.koordinator.numa.merging import Mask
+    from fairlead.core.framework.numa_hints import NumaNodes
     from fairlead.koordinator.numa.request import NumaRequest
     from fairlead.koordinator.records.cpu_topology import Cpus, CpuTopology
 
@@ -119,7 +119,7 @@ class NumaAllocation:
         self.wish = wish
         self._sorts_by_position = sorts_by_position
 
-    def allocate(self, nodes: Mask | None, reusable: Reusable) -> PodCpus | Status:
+    def allocate(self, nodes: NumaNodes | None, reusable: Reusable) -> PodCpus | Status:
         """What the pod would get on some NUMA nodes (None: on any), or the refusal."""
         numa: Sequence[tuple[int, Mapping[str, int]]] = ()
         if nodes is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.core.framework.numa_hints import NumaHint, with_preference
 from fairlead.core.framework.plugin import Interest, Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
 from fairlead.core.model.events import POD, ActionType, ClusterEvent
@@ -35,15 +36,7 @@ from fairlead.errors import FairleadError
 from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY, NODE_TOPOLOGY_EVENTS
 from fairlead.koordinator.numa.accumulator import FULL_CORES, MOST_ALLOCATED
 from fairlead.koordinator.numa.allocation import NumaAllocation, Reusable, available, policy_of, wish_on
-from fairlead.koordinator.numa.merging import (
-    BEST_EFFORT,
-    EXCLUSIVE,
-    RESTRICTED,
-    Alignment,
-    Hints,
-    merge,
-    with_preference,
-)
+from fairlead.koordinator.numa.merging import BEST_EFFORT, EXCLUSIVE, RESTRICTED, Hints, merge
 from fairlead.koordinator.numa.providers import gather_hints, refused_elsewhere
 from fairlead.koordinator.numa.request import (
     DEFAULT_POLICY,
@@ -65,10 +58,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.core.framework.cycle import Cycle
+    from fairlead.core.framework.numa_hints import NumaNodes
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
     from fairlead.core.state.table import NodeTable
-    from fairlead.koordinator.numa.merging import Mask
 
 _CONFLICT = "node(s) cpu bind policy conflicts with pod's required cpu bind policy"
 _NO_HINTS = "node(s) Insufficient NUMA Node resources"
@@ -96,7 +89,7 @@ class NumaNote:
 
     request: NumaRequest
     plain: bool = False
-    affinity: dict[int, Mask | None] = field(default_factory=dict)
+    affinity: dict[int, NumaNodes | None] = field(default_factory=dict)
     held: PodCpus | None = None
 
     def copy(self) -> NumaNote:
@@ -274,7 +267,7 @@ class NodeNUMAResource(CachedPlugin):
         totals = dict(options.numa)
         numbers = [number for number, _ in options.numa]
         named = {name for amounts in totals.values() for name in amounts if name in wish.amounts}
-        hints: dict[str, list[Alignment]] = {name: [] for name in wish.amounts if name in named}
+        hints: dict[str, list[NumaHint]] = {name: [] for name in wish.amounts if name in named}
         smallest = dict.fromkeys(hints, len(numbers))
         seen: set[str] = set()
         for size in range(1, len(numbers) + 1):
@@ -285,7 +278,7 @@ class NodeNUMAResource(CachedPlugin):
                 score = self._numa_score([totals[n] for n in some], [free[n] for n in some], wish.amounts)
                 for name in sorted(seen):
                     if all(free[number].get(name, 0) for number in some):
-                        hints[name].append(Alignment(frozenset(some), score=score))
+                        hints[name].append(NumaHint(frozenset(some), score=score))
                         smallest[name] = min(smallest[name], size)
         restricted = policy == RESTRICTED
         return {

@@ -13,7 +13,8 @@ from fairlead.core.model.reasons import Status, unschedulable
 
 if TYPE_CHECKING:
     from fairlead.core.framework.cycle import Cycle
-    from fairlead.koordinator.numa.merging import Hints, Mask
+    from fairlead.core.framework.numa_hints import NumaNodes
+    from fairlead.koordinator.numa.merging import Hints
     from fairlead.koordinator.numa.plugin import NumaNote
 
 _NOTE = "koordinator.numa.providers"
@@ -24,7 +25,7 @@ class NumaHintProvider(Protocol):
     def numa_hints(self, cycle: Cycle, row: int) -> Hints | Status:
         """The sets of NUMA nodes that could serve the pod, by resource; empty if it does not care."""
 
-    def fits_numa(self, cycle: Cycle, row: int, nodes: Mask | None) -> Status | None:
+    def fits_numa(self, cycle: Cycle, row: int, nodes: NumaNodes | None) -> Status | None:
         """Why the pod cannot be served on some NUMA nodes of a row; None if it can."""
 
 
@@ -45,7 +46,7 @@ def gather_hints(cycle: Cycle, row: int, own: Hints | Status) -> list[Hints] | S
     return unschedulable(*reasons) if reasons else [one for one in said if not isinstance(one, Status)]
 
 
-def refused_elsewhere(cycle: Cycle, row: int, nodes: Mask | None) -> Status | None:
+def refused_elsewhere(cycle: Cycle, row: int, nodes: NumaNodes | None) -> Status | None:
     """The first refusal of a provider on some NUMA nodes of a row."""
     for provider in _providers(cycle):
         refused = provider.fits_numa(cycle, row, nodes)
@@ -54,7 +55,7 @@ def refused_elsewhere(cycle: Cycle, row: int, nodes: Mask | None) -> Status | No
     return None
 
 
-def settled_rows(cycle: Cycle) -> Mapping[int, Mask | None]:
+def settled_rows(cycle: Cycle) -> Mapping[int, NumaNodes | None]:
     """The NUMA nodes that the pod is kept to, by row; None is any."""
     note: NumaNote | None = cycle.notes.get(_NUMA_NOTE)
     return {} if note is None else note.affinity

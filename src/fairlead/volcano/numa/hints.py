@@ -1,4 +1,4 @@
-"""Which CPUs a pod gets: the NUMA nodes that could hold it, the choice a policy makes, and the CPUs within it.
+"""Which CPUs a pod gets: the NUMA nodes that could hold it, the choice of the machine's policy, and the CPUs in them.
 
 A hint is a set of NUMA nodes with enough free CPUs; it is preferred if no smaller set of the machine could ever hold as
 many. CPUs are taken from the chosen nodes first: whole sockets, then whole cores, then threads close to those taken.
@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.numa_hints import NumaHint, NumaNodes, NumaPolicy, merge_hints
+
 if TYPE_CHECKING:
     from fairlead.volcano.records.topology import Cpu, NumaTopology
 
-_STRICT = frozenset({"restricted", "single-numa-node"})
-_POLICIES = _STRICT | {"best-effort"}
-
-
-@dataclass(frozen=True, slots=True)
-class NumaHint:
-    nodes: frozenset[int]
-    preferred: bool
+_POLICIES = {
+    "best-effort": NumaPolicy.BEST_EFFORT,
+    "restricted": NumaPolicy.RESTRICTED,
+    "single-numa-node": NumaPolicy.SINGLE,
+}
 
 
 def hints(layout: NumaTopology, free: frozenset[int], count: int) -> list[NumaHint]:
@@ -31,35 +29,27 @@ def hints(layout: NumaTopology, free: frozenset[int], count: int) -> list[NumaHi
     of_machine = Counter(cpu.numa for cpu in layout.cpus.values())
     of_free = Counter(layout.cpus[cpu].numa for cpu in free if cpu in layout.cpus)
     smallest = len(of_machine)
-    found: list[frozenset[int]] = []
+    found: list[NumaNodes] = []
     for nodes in _sets(sorted(of_machine)):
         if sum(of_machine[node] for node in nodes) >= count:
             smallest = min(smallest, len(nodes))
         if sum(of_free[node] for node in nodes) >= count:
             found.append(nodes)
-    return [NumaHint(nodes, len(nodes) == smallest) for nodes in found]
+    return [NumaHint(nodes, preferred=len(nodes) == smallest) for nodes in found]
 
 
-def _sets(nodes: list[int]) -> Iterator[frozenset[int]]:
+def _sets(nodes: list[int]) -> Iterator[NumaNodes]:
     for size in range(1, len(nodes) + 1):
         yield from (frozenset(some) for some in combinations(nodes, size))
 
 
-def chosen(policy: str, offered: list[NumaHint]) -> NumaHint | None:
-    """The hint that a policy settles for: a preferred one before others, then the narrower, of equals that of the lower
-    numbers; None if it admits none. A policy that is not known admits everything and prefers nothing."""
+def chosen(policy: str, layout: NumaTopology, offered: list[NumaHint]) -> NumaNodes | None:
+    """The NUMA nodes that a policy settles for; None if it admits none. A policy that is not known admits everything
+    and prefers nothing."""
     if policy not in _POLICIES:
-        return NumaHint(frozenset(), preferred=False)
-    if policy == "single-numa-node":
-        offered = [hint for hint in offered if len(hint.nodes) == 1]
-    best = min(offered, key=_worth, default=None)
-    if policy in _STRICT and (best is None or not best.preferred):
-        return None
-    return best or NumaHint(frozenset(), preferred=False)
-
-
-def _worth(hint: NumaHint) -> tuple[bool, int, int]:
-    return not hint.preferred, len(hint.nodes), sum(1 << node for node in hint.nodes)
+        return frozenset()
+    merged = merge_hints(_POLICIES[policy], [offered], frozenset(cpu.numa for cpu in layout.cpus.values()))
+    return (merged.best.nodes or frozenset()) if merged.admitted else None
 
 
 def reserved(layout: NumaTopology) -> frozenset[int]:
@@ -67,9 +57,9 @@ def reserved(layout: NumaTopology) -> frozenset[int]:
     return take(layout.cpus, frozenset(layout.cpus), ceil(layout.reserved.get("cpu", 0) / 1000)) or frozenset()
 
 
-def assigned(layout: NumaTopology, free: frozenset[int], count: int, hint: NumaHint) -> frozenset[int] | None:
-    """The CPUs to have: of the hint's NUMA nodes as far as they go, then any. None if there are too few."""
-    near = frozenset(cpu for cpu in free if layout.cpus[cpu].numa in hint.nodes)
+def assigned(layout: NumaTopology, free: frozenset[int], count: int, nodes: NumaNodes) -> frozenset[int] | None:
+    """The CPUs to have: of some NUMA nodes as far as they go, then any. None if there are too few."""
+    near = frozenset(cpu for cpu in free if layout.cpus[cpu].numa in nodes)
     first = take(layout.cpus, near, min(count, len(near))) or frozenset()
     rest = take(layout.cpus, free - first, count - len(first))
     return None if rest is None else first | rest
@@ -97,10 +87,10 @@ def planned(layout: NumaTopology, free: frozenset[int], counts: Sequence[tuple[s
     machine's policy does not admit a container, the name of that container."""
     taken: frozenset[int] = frozenset()
     for name, count in counts:
-        hint = chosen(layout.topology_policy, hints(layout, free - taken, count))
-        if hint is None:
+        nodes = chosen(layout.topology_policy, layout, hints(layout, free - taken, count))
+        if nodes is None:
             return name
-        taken |= assigned(layout, free - taken, count, hint) or frozenset()
+        taken |= assigned(layout, free - taken, count, nodes) or frozenset()
     return taken
 
 
