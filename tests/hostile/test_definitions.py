@@ -16,7 +16,7 @@ from fairlead.cluster.store.journal_format import DATABASE
 from fairlead.cluster.store.store import Store
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, Kind
-from fairlead.errors import NotFound, StorageFull
+from fairlead.errors import Gone, NotFound, StorageFull
 from tests.support.journals import execute, turn_into_format_1
 
 NAME = "foos.ex.com"
@@ -81,6 +81,27 @@ def test_the_finalizer_of_a_stuck_definition_can_be_taken_off(tmp_path: Path) ->
     store.close()
     store, _ = opened(tmp_path)
     assert store.registry.by_resource("ex.com", "v1", "foos") is None
+    store.close()
+
+
+def test_nothing_resumes_from_before_a_definition_that_came_again(tmp_path: Path) -> None:
+    """The deletions of the objects went with the log of the definition that is gone, so the watcher must list."""
+    store, _ = opened(tmp_path)
+    store.perform(Write(Verb.CREATE, CUSTOM_RESOURCE_DEFINITION, "", NAME, definition()))
+    store.perform(Write(Verb.CREATE, foo(store), "default", "a", {}))
+    before = str(store.resource_version)
+    store.perform(Write(Verb.DELETE, CUSTOM_RESOURCE_DEFINITION, "", NAME))
+    gone = str(store.resource_version)
+    store.perform(Write(Verb.CREATE, CUSTOM_RESOURCE_DEFINITION, "", NAME, definition()))
+    again = str(store.resource_version)
+    store.perform(Write(Verb.CREATE, foo(store), "default", "b", {}))
+    for version in (before, gone):
+        with pytest.raises(Gone, match=f"too old resource version: {version}"):
+            store.subscribe(foo(store), Query(resource_version=version))
+        with pytest.raises(Gone):
+            store.page(foo(store), Query(resource_version=version, resource_version_match="Exact"))
+    resumed = store.subscribe(foo(store), Query(resource_version=again))
+    assert [(type_, record.name) for type_, record, _ in resumed.drain()] == [("ADDED", "b")]
     store.close()
 
 

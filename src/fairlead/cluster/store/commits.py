@@ -169,8 +169,7 @@ class Commits:
         for index, move in moved.items():
             self._history.publish(staged[begin : index + 1])
             begin = index + 1
-            if move.change.old is not None:
-                self._history.move(move.change.old, move.change.new)
+            self._history.move(move.change.old, move.change.new, staged[index].version)
         self._history.publish(staged[begin:])
 
     def _undo(self, staged: list[Event], moved: dict[int, _Move]) -> None:

@@ -284,9 +284,14 @@ class History:
             if follower in followers:
                 followers.remove(follower)
 
-    def move(self, old: Kind, new: Kind | None) -> None:
-        """A kind was defined anew: its log goes on under the new one, its watchers begin anew. Or it was no longer
-        defined: its watchers end when they have read everything."""
+    def move(self, old: Kind | None, new: Kind | None, version: int) -> None:
+        """A definition changed at `version`. Of a kind that was changed, the log goes on under the new one, and its
+        watchers begin anew. Of one that went, the watchers end when they have read everything. The log of one that came
+        begins here: what objects of an earlier definition of that name were, it cannot say."""
+        if old is None:
+            assert new is not None
+            self._logs[new] = Log(version)
+            return
         log, followers = self._logs.pop(old, None), self._followers.pop(old, ())
         if new is not None and log is not None:
             self._logs[new] = log
