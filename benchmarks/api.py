@@ -55,9 +55,12 @@ def pod(name: str, node: str = "", *, distinct: bool = True) -> Doc:
 
 def node(name: str, zone: int) -> Doc:
     labels = {
-        "kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
-        "topology.kubernetes.io/zone": f"zone-{zone}", "topology.kubernetes.io/region": "region-1",
-    }  # fmt: skip
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/zone": f"zone-{zone}",
+        "topology.kubernetes.io/region": "region-1",
+    }
     capacity = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
     status = {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}
@@ -100,9 +103,14 @@ _FIELDS = {
     "ports": {"type": "array", "maxItems": 10, "items": _PORT},
 }  # fmt: skip
 _THING = {
-    "replicas": 3, "least": 1, "most": 9, "name": "abc", "mode": "Auto", "tags": ["a", "b", "c"],
+    "replicas": 3,
+    "least": 1,
+    "most": 9,
+    "name": "abc",
+    "mode": "Auto",
+    "tags": ["a", "b", "c"],
     "ports": [{"name": f"p{at}", "port": 80 + at} for at in range(6)],
-}  # fmt: skip
+}
 _TEN_RULES = (
     "self.replicas >= 0", "self.replicas <= 100", "self.least <= self.replicas", "self.replicas <= self.most",
     "self.name.size() > 0", "self.name.startsWith('a')", "self.mode in ['Auto', 'Off']",

@@ -39,10 +39,18 @@ class ClaimWorld:
         for number in range(nodes):
             name = f"node-{number}"
             self.tell(NODE, node(name).offers({"cpu": "64", "memory": "256Gi", "pods": "110"}).doc())
-            self.tell(RESOURCE_SLICE, {"metadata": {"name": f"{name}-slice"}, "spec": {
-                "driver": DRIVER, "nodeName": name, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-                "devices": [_device(at, device) for at in range(devices)],
-            }})  # fmt: skip
+            self.tell(
+                RESOURCE_SLICE,
+                {
+                    "metadata": {"name": f"{name}-slice"},
+                    "spec": {
+                        "driver": DRIVER,
+                        "nodeName": name,
+                        "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+                        "devices": [_device(at, device) for at in range(devices)],
+                    },
+                },
+            )
         self.step()
 
     def tell(self, kind: Any, doc: Doc, happened: Happened = Happened.ADDED) -> Doc:
@@ -57,14 +65,21 @@ class ClaimWorld:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"Pod-{name}", "controller": True}
         metadata = {"name": f"{name}-c", "namespace": "default", "ownerReferences": [owner]}
         self.tell(RESOURCE_CLAIM, {"metadata": metadata, "spec": spec, "status": {}})
-        self.tell(POD, {
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "schedulerName": "default-scheduler", "containers": [{"name": "c", "image": "pause"}],
-                "resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}],
+        self.tell(
+            POD,
+            {
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {
+                    "schedulerName": "default-scheduler",
+                    "containers": [{"name": "c", "image": "pause"}],
+                    "resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}],
+                },
+                "status": {
+                    "phase": "Pending",
+                    "resourceClaimStatuses": [{"name": "c", "resourceClaimName": f"{name}-c"}],
+                },
             },
-            "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "c", "resourceClaimName": f"{name}-c"}]},
-        })  # fmt: skip
+        )
 
     def remove(self, name: str) -> None:
         """A pod is deleted, and the claim controller gives its devices back."""
@@ -100,9 +115,11 @@ class ClaimWorld:
 
 def _device(at: int, more: Doc) -> Doc:
     attributes = {
-        "model": {"string": "A100"}, "family": {"string": "GPU"}, "driverVersion": {"version": "1.2.3"},
+        "model": {"string": "A100"},
+        "family": {"string": "GPU"},
+        "driverVersion": {"version": "1.2.3"},
         "dra.example.com/numa": {"int": at},
-    }  # fmt: skip
+    }
     return {"name": f"instance-{at}", "attributes": attributes, "capacity": {"memory": {"value": "1Gi"}}, **more}
 
 

@@ -71,11 +71,18 @@ def bench_apply() -> Iterable[Row]:
 def _applied() -> float:
     store, params = new_store(), {"fieldManager": "bench"}
     writes = [
-        Write(Verb.PATCH, DEPLOYMENT, "default", f"d-{number}", _deployment(f"d-{number}", image),
-              patch_type=PatchType.APPLY, params=params)
+        Write(
+            Verb.PATCH,
+            DEPLOYMENT,
+            "default",
+            f"d-{number}",
+            _deployment(f"d-{number}", image),
+            patch_type=PatchType.APPLY,
+            params=params,
+        )
         for image in ("example.com/app:1", "example.com/app:2")
         for number in range(APPLIES // 2)
-    ]  # fmt: skip
+    ]
     began = time.perf_counter()
     for write in writes:
         store.perform(write)
@@ -89,17 +96,22 @@ def bench_custom_creates() -> Iterable[Row]:
 
 def _custom_created() -> float:
     properties = {
-        "size": {"type": "integer", "minimum": 1}, "limit": {"type": "integer", "default": 10},
+        "size": {"type": "integer", "minimum": 1},
+        "limit": {"type": "integer", "default": 10},
         "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
         "tags": {"type": "array", "items": {"type": "string"}},
-    }  # fmt: skip
+    }
     rule = {"rule": "self.size <= self.limit", "message": "too large"}
     spec = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    body = {"spec": {
-        "group": "bench.example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }}  # fmt: skip
+    body = {
+        "spec": {
+            "group": "bench.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        }
+    }
     store = new_store()
     store.perform(Write(Verb.CREATE, CUSTOM_RESOURCE_DEFINITION, "", "things.bench.example.com", body))
     kind = store.registry.by_resource("bench.example.com", "v1", "things")
@@ -165,9 +177,13 @@ async def _watch(url: str, credentials: Credentials, done: Connection) -> tuple[
 
 
 async def _follow(
-    session: aiohttp.ClientSession, url: str, number: int, counts: list[int], latest: list[float],
+    session: aiohttp.ClientSession,
+    url: str,
+    number: int,
+    counts: list[int],
+    latest: list[float],
     ready: asyncio.Semaphore,
-) -> None:  # fmt: skip
+) -> None:
     path = f"{url}/api/v1/namespaces/default/configmaps?watch=true"
     async with session.get(path, timeout=aiohttp.ClientTimeout(total=None)) as response:
         ready.release()

@@ -133,9 +133,16 @@ class Comparison:
             for side, runs in (("base", self.base), ("here", self.here))
         }
         return {
-            "name": self.name, "of": self.of, "verdict": self.verdict, "ratio": self.ratio, "spread": self.spread,
-            **medians, "base_runs": self.base, "here_runs": self.here, "whole_process_runs": self.whole,
-        }  # fmt: skip
+            "name": self.name,
+            "of": self.of,
+            "verdict": self.verdict,
+            "ratio": self.ratio,
+            "spread": self.spread,
+            **medians,
+            "base_runs": self.base,
+            "here_runs": self.here,
+            "whole_process_runs": self.whole,
+        }
 
 
 @click.command("benchmarks.compare")
@@ -164,8 +171,14 @@ def main(base: str, only: tuple[str, ...], runs: int, listing: bool, output: Pat
     except RowFailed as failure:
         raise click.ClickException(f"the rows cannot be listed {failure}") from failure
     load = max(load, os.getloadavg()[0] - 1)  # less the process that was measured
-    document = {"commits": commits, "uncommitted": uncommitted, "runs": runs, "tolerance": TOLERANCE, "load": load,
-                "rows": [row.to_document() for row in compared]}  # fmt: skip
+    document = {
+        "commits": commits,
+        "uncommitted": uncommitted,
+        "runs": runs,
+        "tolerance": TOLERANCE,
+        "load": load,
+        "rows": [row.to_document() for row in compared],
+    }
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(document, indent=2) + "\n")
     for name, commit in commits.items():

@@ -40,14 +40,19 @@ def _members(group: str, count: int) -> list[Doc]:
     spec = {**template["spec"], "schedulingGroup": {"podGroupName": group}}
     return [
         {
-            **template, "spec": spec, "status": {"phase": "Pending"},
+            **template,
+            "spec": spec,
+            "status": {"phase": "Pending"},
             "metadata": {
-                **template["metadata"], "name": f"{group}-{number}", "uid": f"{group}-{number}",
-                "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z",
+                **template["metadata"],
+                "name": f"{group}-{number}",
+                "uid": f"{group}-{number}",
+                "resourceVersion": "1",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
             },
         }
         for number in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def _in_racks(changes: Sequence[Change]) -> list[Change]:
@@ -86,10 +91,13 @@ def _run(scheduler: Scheduler, groups: Sequence[Change], pods: Sequence[Doc]) ->
         bound += len(bindings)
         replies = [Reply(write, write.body) for write in writes]
         changes = [
-            Change(Happened.MODIFIED, POD, {**by_name[w.name], "spec": {
-                **by_name[w.name]["spec"], "nodeName": w.body["target"]["name"]}})
+            Change(
+                Happened.MODIFIED,
+                POD,
+                {**by_name[w.name], "spec": {**by_name[w.name]["spec"], "nodeName": w.body["target"]["name"]}},
+            )
             for w in bindings
-        ]  # fmt: skip
+        ]
     return spent
 
 

@@ -40,9 +40,14 @@ def bench_jobs() -> Iterator[Row]:
         spent, writes = measure(jobs, pods)
         total = jobs * pods
         yield Row(
-            f"VolcanoJobs/{name}", total / spent, "pods/s", bar, NODES, total,
+            f"VolcanoJobs/{name}",
+            total / spent,
+            "pods/s",
+            bar,
+            NODES,
+            total,
             f"{spent:.2f} s of processor time, {writes / total:.1f} API writes a pod (Events among them)",
-        )  # fmt: skip
+        )
 
 
 def measure(jobs: int, pods: int) -> tuple[float, int]:
@@ -72,7 +77,8 @@ def _job(name: str, pods: int) -> Doc:
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     return {
-        "apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind,
+        "apiVersion": VC_JOB.api_version,
+        "kind": VC_JOB.kind,
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"minAvailable": pods, "tasks": [{"name": "t", "replicas": pods, "template": template}]},
-    }  # fmt: skip
+    }

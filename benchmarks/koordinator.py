@@ -152,8 +152,10 @@ def _reservations() -> Case:
     changes = basic_nodes(NODES)
     container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "4Gi"}}}
     spec = {
-        "template": {"spec": {"containers": [container]}}, "allocateOnce": False, "ttl": "0s",
-    }  # fmt: skip
+        "template": {"spec": {"containers": [container]}},
+        "allocateOnce": False,
+        "ttl": "0s",
+    }
     for number in range(RESERVATIONS):
         owners = [{"labelSelector": {"matchLabels": {"app": f"a{number % 20}"}}}]
         status = {"phase": "Available", "nodeName": f"node-{number}", "allocatable": {"cpu": "1", "memory": "4Gi"}}

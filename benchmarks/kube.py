@@ -120,9 +120,14 @@ async def _run(plane: ControlPlane, api: KubeApi, name: str, pods: int) -> Resul
     waiting = await _waiting(plane, api, name, namespace, documents)
     await contenders.clear(api, namespace)
     return Result(
-        name, pods / waiting, pods / arriving, used * 1000 / pods,
-        sum(requests.values()) / pods, connections, {what: count / pods for what, count in sorted(requests.items())},
-    )  # fmt: skip
+        name,
+        pods / waiting,
+        pods / arriving,
+        used * 1000 / pods,
+        sum(requests.values()) / pods,
+        connections,
+        {what: count / pods for what, count in sorted(requests.items())},
+    )
 
 
 async def _arriving(

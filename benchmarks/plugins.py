@@ -43,14 +43,21 @@ def pods(count: int, shapes: int, prefix: str, *, labels: dict[str, str] | None 
             "kind": "Pod",
             "metadata": {"name": f"{prefix}-{i}", "namespace": "default", "labels": labels or {}},
             "spec": {
-                "containers": [{"name": "c", "image": "pause", "resources": {"requests": {
-                    "cpu": f"{100 + i % shapes % 50}m", "memory": f"{500 - i % shapes // 50}Mi"}}}],
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "pause",
+                        "resources": {
+                            "requests": {"cpu": f"{100 + i % shapes % 50}m", "memory": f"{500 - i % shapes // 50}Mi"}
+                        },
+                    }
+                ],
                 "schedulerName": "default-scheduler",
                 **spec,
             },
         }
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def required(kind: str, key: str, color: str) -> Doc:
@@ -64,9 +71,14 @@ def rows_of(name: str) -> tuple[str, ...]:
 
 
 def measured(
-    name: str, make: Callable[[int, int, str], list[Doc]], *, init: Callable[[int], list[Doc]], count: int, bar: float,
+    name: str,
+    make: Callable[[int, int, str], list[Doc]],
+    *,
+    init: Callable[[int], list[Doc]],
+    count: int,
+    bar: float,
     zones: int = 3,
-) -> Iterable[Row]:  # fmt: skip
+) -> Iterable[Row]:
     for title, shapes in zip(rows_of(name), SHAPES, strict=True):
         driver = Driver(default_scheduler())
         driver.load(kinds.NAMESPACE, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}])
@@ -77,45 +89,69 @@ def measured(
         spent = driver.schedule(make(count, shapes, "pod"))
         judged = sum(evaluator.rows_judged for evaluator in driver.scheduler.pods.evaluators.values())
         note = f"core only, every node scored, {judged / (count + len(already)):,.1f} rows judged per pod"
-        yield Row(title, count / spent, "pods/s", bar if shapes < 1_000 else min(bar, 1_000), nodes=NODES, pods=count,
-                  note=note)  # fmt: skip
+        yield Row(
+            title,
+            count / spent,
+            "pods/s",
+            bar if shapes < 1_000 else min(bar, 1_000),
+            nodes=NODES,
+            pods=count,
+            note=note,
+        )
 
 
 def bench_pod_affinity() -> Iterable[Row]:
     spec = {"affinity": required("podAffinity", ZONE, "blue")}
     blue = {"color": "blue"}
     yield from measured(
-        "SchedulingPodAffinity", lambda n, s, p: pods(n, s, p, labels=blue, **spec),
-        init=lambda s: pods(500, s, "init", labels=blue, **spec), count=2_000, bar=1_000, zones=1,
-    )  # fmt: skip
+        "SchedulingPodAffinity",
+        lambda n, s, p: pods(n, s, p, labels=blue, **spec),
+        init=lambda s: pods(500, s, "init", labels=blue, **spec),
+        count=2_000,
+        bar=1_000,
+        zones=1,
+    )
 
 
 def bench_pod_anti_affinity() -> Iterable[Row]:
     spec = {"affinity": required("podAntiAffinity", HOSTNAME, "green")}
     green = {"color": "green"}
     yield from measured(
-        "SchedulingPodAntiAffinity", lambda n, s, p: pods(n, s, p, labels=green, **spec),
-        init=lambda s: pods(500, s, "init", labels=green, **spec), count=2_000, bar=1_000,
-    )  # fmt: skip
+        "SchedulingPodAntiAffinity",
+        lambda n, s, p: pods(n, s, p, labels=green, **spec),
+        init=lambda s: pods(500, s, "init", labels=green, **spec),
+        count=2_000,
+        bar=1_000,
+    )
 
 
 def bench_topology_spreading() -> Iterable[Row]:
     blue = {"color": "blue"}
-    constraint = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
-                  "labelSelector": {"matchLabels": blue}}  # fmt: skip
+    constraint = {
+        "maxSkew": 5,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": blue},
+    }
     yield from measured(
-        "TopologySpreading", lambda n, s, p: pods(n, s, p, labels=blue, topologySpreadConstraints=[constraint]),
-        init=lambda s: pods(500, s, "init"), count=2_000, bar=2_000,
-    )  # fmt: skip
+        "TopologySpreading",
+        lambda n, s, p: pods(n, s, p, labels=blue, topologySpreadConstraints=[constraint]),
+        init=lambda s: pods(500, s, "init"),
+        count=2_000,
+        bar=2_000,
+    )
 
 
 def bench_node_affinity() -> Iterable[Row]:
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone1", "zone2"]}]}
     wish = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     yield from measured(
-        "SchedulingNodeAffinity", lambda n, s, p: pods(n, s, p, affinity=wish),
-        init=lambda s: [], count=5_000, bar=4_000,
-    )  # fmt: skip
+        "SchedulingNodeAffinity",
+        lambda n, s, p: pods(n, s, p, affinity=wish),
+        init=lambda s: [],
+        count=5_000,
+        bar=4_000,
+    )
 
 
 def bench_distinct() -> Iterable[Row]:
@@ -124,8 +160,15 @@ def bench_distinct() -> Iterable[Row]:
     driver.load(kinds.NODE, nodes(NODES))
     count = 2_000
     spent = driver.schedule(pods(count, count, "pod"))
-    yield Row("SchedulingBasic/5000Nodes/AllDistinct", count / spent, "pods/s", 1_000, nodes=NODES, pods=count,
-              note="core only, every node scored")  # fmt: skip
+    yield Row(
+        "SchedulingBasic/5000Nodes/AllDistinct",
+        count / spent,
+        "pods/s",
+        1_000,
+        nodes=NODES,
+        pods=count,
+        note="core only, every node scored",
+    )
 
 
 def bench_preemption() -> Iterable[Row]:
@@ -142,5 +185,6 @@ def bench_preemption() -> Iterable[Row]:
         spent = driver.schedule(high)
         busy = time.process_time() - began
         note = f"{count / busy:,.0f} per CPU second, {driver.evicted} evictions, longest step {driver.longest:.2f} s"
-        yield Row(f"PreemptionBasic/{count}Nodes", count / spent, "preemptors/s", bar, nodes=count, pods=5 * count,
-                  note=note)  # fmt: skip
+        yield Row(
+            f"PreemptionBasic/{count}Nodes", count / spent, "preemptors/s", bar, nodes=count, pods=5 * count, note=note
+        )

@@ -46,9 +46,14 @@ def main(nodes: int, share: float, replicas: str, output: Path) -> None:
     table = Table("ways", "replicas", "pods/s", "mean wait s", "p99 wait s", "conflicts", "CPU s")
     for row in rows:
         table.add_row(
-            row.way, str(row.replicas), f"{row.pods_per_second:.0f}", f"{row.mean_wait:.2f}", f"{row.p99_wait:.2f}",
-            str(row.conflicts), f"{row.cpu_seconds:.1f}",
-        )  # fmt: skip
+            row.way,
+            str(row.replicas),
+            f"{row.pods_per_second:.0f}",
+            f"{row.mean_wait:.2f}",
+            f"{row.p99_wait:.2f}",
+            str(row.conflicts),
+            f"{row.cpu_seconds:.1f}",
+        )
     Console().print(table)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
@@ -66,9 +71,14 @@ def _measured(way: str, replicas: int, nodes: int, pods: int) -> ReplicasRow:
         raise AssertionError(f"{len(outcome.waits)} of {pods} pods placed, {outcome.full} on one node of {CPUS} cpus")
     waits = sorted(outcome.waits)
     return ReplicasRow(
-        way, replicas, pods / outcome.seconds, mean(waits), waits[int((len(waits) - 1) * 0.99)], outcome.conflicts,
+        way,
+        replicas,
+        pods / outcome.seconds,
+        mean(waits),
+        waits[int((len(waits) - 1) * 0.99)],
+        outcome.conflicts,
         _cpu_seconds() - before,
-    )  # fmt: skip
+    )
 
 
 def _cpu_seconds() -> float:

@@ -45,8 +45,11 @@ def basic_pods(count: int) -> list[Doc]:
 
 def _stored(doc: Doc, number: int) -> Doc:
     """With what a server would have added."""
-    extra = {"uid": f"{doc['kind']}-{number}", "resourceVersion": str(number + 1),
-             "creationTimestamp": "2026-01-01T00:00:00Z"}  # fmt: skip
+    extra = {
+        "uid": f"{doc['kind']}-{number}",
+        "resourceVersion": str(number + 1),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
     return {**doc, "metadata": {**doc["metadata"], **extra}, "status": doc.get("status") or {"phase": "Pending"}}
 
 
@@ -152,5 +155,13 @@ def bench_idle_hour() -> Iterable[Row]:
     cluster.run(10)
     began = time.perf_counter()
     cluster.run(3600)
-    yield Row("VirtualRuntime/IdleHour", time.perf_counter() - began, "s", 1, nodes=nodes, pods=0,
-              note="nothing happens for an hour", higher_is_better=False)  # fmt: skip
+    yield Row(
+        "VirtualRuntime/IdleHour",
+        time.perf_counter() - began,
+        "s",
+        1,
+        nodes=nodes,
+        pods=0,
+        note="nothing happens for an hour",
+        higher_is_better=False,
+    )

@@ -177,9 +177,15 @@ def bench_round() -> Iterable[Row]:
         if len(round.outcome.binds) != fitting * PER_JOB:
             raise AssertionError(f"{len(round.outcome.binds)} pods were placed")
         yield Row(
-            f"VolcanoRound/{name}", spent, "s", bar, nodes=ROUND_NODES, pods=JOBS * PER_JOB,
-            note=f"{note}; {len(round.outcome.binds):,} placed", higher_is_better=False,
-        )  # fmt: skip
+            f"VolcanoRound/{name}",
+            spent,
+            "s",
+            bar,
+            nodes=ROUND_NODES,
+            pods=JOBS * PER_JOB,
+            note=f"{note}; {len(round.outcome.binds):,} placed",
+            higher_is_better=False,
+        )
 
 
 # ---- making room ----
@@ -198,6 +204,12 @@ def bench_reclaim() -> Iterable[Row]:
         if len(round.outcome.evictions) != gang * 8:
             raise AssertionError(f"{len(round.outcome.evictions)} pods were evicted")
         yield Row(
-            f"ReclaimLargeJobs/{nodes}Nodes", spent, "s", bar, nodes=nodes, pods=nodes * 8 + gang,
-            note=f"{note}; {gang * 8:,} evicted for a gang of {gang}", higher_is_better=False,
-        )  # fmt: skip
+            f"ReclaimLargeJobs/{nodes}Nodes",
+            spent,
+            "s",
+            bar,
+            nodes=nodes,
+            pods=nodes * 8 + gang,
+            note=f"{note}; {gang * 8:,} evicted for a gang of {gang}",
+            higher_is_better=False,
+        )

@@ -46,10 +46,12 @@ QUESTIONS: dict[str, Doc] = {
     "answers.simulate.pod": {"kind": "SimulateQuestion", "objects": [_stored(pod("one").asks(cpu="200m"))]},
     "answers.simulate.gang100": {"kind": "SimulateQuestion", "objects": [_stored(one) for one in GANG]},
     "answers.changes": {
-        "kind": "SimulateQuestion", "changes": True, "objects": [_stored(pod("large").asks(cpu="3500m"))],
+        "kind": "SimulateQuestion",
+        "changes": True,
+        "objects": [_stored(pod("large").asks(cpu="3500m"))],
     },
     "answers.fit": {"kind": "FitQuestion", "objects": [_stored(pod("shape").asks(cpu="500m"))], "most": 200},
-}  # fmt: skip
+}
 
 
 class Busy:

@@ -46,8 +46,11 @@ def _fill(data: Path) -> None:
     writes = [Write(Verb.CREATE, NODE, "", doc["metadata"]["name"], doc) for doc in nodes]
     for number in range(PODS):
         name = f"pod-{number}"
-        body = {**template, "metadata": {**template["metadata"], "name": name},
-                "spec": {**template["spec"], "nodeName": f"node-{number % NODES}"}}  # fmt: skip
+        body = {
+            **template,
+            "metadata": {**template["metadata"], "name": name},
+            "spec": {**template["spec"], "nodeName": f"node-{number % NODES}"},
+        }
         writes.append(Write(Verb.CREATE, POD, "default", name, body))
         writes.append(Write(Verb.PATCH, POD, "default", name, running, subresource="status"))
     for first in range(0, len(writes), BATCH):

@@ -137,8 +137,13 @@ def shockwave_command(directory: Path, jobs: int) -> None:
     line = "{:<10} {:<24} {:>10} {:>10} {:>9} {:>8} {:>6}"
     click.echo(line.format("whose", "policy", "makespan s", "mean JCT s", "worst FTF", "unfair %", "util %"))
     for whose, policy, found in static_report(directory, jobs):
-        figures = (f"{found.makespan:.0f}", f"{found.mean_seconds:.0f}", f"{found.worst_fairness:.2f}",
-                   f"{100 * found.unfair:.1f}", f"{100 * found.utilisation:.1f}")  # fmt: skip
+        figures = (
+            f"{found.makespan:.0f}",
+            f"{found.mean_seconds:.0f}",
+            f"{found.worst_fairness:.2f}",
+            f"{100 * found.unfair:.1f}",
+            f"{100 * found.utilisation:.1f}",
+        )
         click.echo(line.format(whose, policy, *figures))
 
 

@@ -27,10 +27,11 @@ def main() -> int:
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
     scenarios: dict[str, Callable[[str, Extent], Outcome]] = {
-        **SCENARIOS, "overload": lambda name, extent: overload(name),
+        **SCENARIOS,
+        "overload": lambda name, extent: overload(name),
         "disk": lambda name, extent: disk(extent),
         "churn": lambda name, extent: churn(name, minutes=chosen.minutes),
-    }  # fmt: skip
+    }
     names = chosen.only.split(",") if chosen.only else list(scenarios)
     if unknown := [name for name in names if name not in scenarios]:
         parser.error(f"there is no scenario {unknown[0]}; there are {', '.join(scenarios)}")

@@ -68,10 +68,13 @@ def stream(scheduler: str, *, minutes: float, rate: int) -> Outcome:
         settled = [megabytes for at, megabytes in memory if at >= memory[-1][0] / 3]
         requests = len(instance.proxy.log)
         figures = {
-            "pods": float(made), "pods per second": made / lasted,
-            REQUESTS: requests / made, "MB after a third": settled[0], "MB at the end": memory[-1][1],
+            "pods": float(made),
+            "pods per second": made / lasted,
+            REQUESTS: requests / made,
+            "MB after a third": settled[0],
+            "MB at the end": memory[-1][1],
             "CPU ms per pod": 1000 * instance.cpu() / made,
-        }  # fmt: skip
+        }
         verdict = stage.validator.verdict(expected=alive)
         if memory[-1][1] - settled[0] > MORE_MEMORY:
             verdict.too_much.append(f"{memory[-1][1] - settled[0]:.1f} MB more than after a third of the time")

@@ -141,8 +141,12 @@ class Cluster:
 def node(name: str, cpu: str = "8", **more: Any) -> Doc:
     room = {"cpu": cpu, "memory": "64Gi", "pods": "110", **more}
     ready = [{"type": "Ready", "status": "True"}]
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
-            "status": {"capacity": room, "allocatable": room, "conditions": ready}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"capacity": room, "allocatable": room, "conditions": ready},
+    }
 
 
 def pod(

@@ -234,5 +234,11 @@ def about(path: str) -> str:
 
 
 def _status(code: int) -> dict[str, Any]:
-    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "InternalError",
-            "message": "the proxy said no"}  # fmt: skip
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": "InternalError",
+        "message": "the proxy said no",
+    }

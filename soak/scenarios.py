@@ -89,9 +89,10 @@ def _through(scheduler: str, title: str, trouble: Trouble, extent: Extent) -> Ou
         load.settle()
         requests = instance.proxy.counts(began)
         figures = {
-            "requests per pod": requests.total() / pods, "connections": float(instance.proxy.connections),
+            "requests per pod": requests.total() / pods,
+            "connections": float(instance.proxy.connections),
             "patches of groups": float(requests["PATCH podgroups"] + requests["PATCH podgroups/status"]),
-        }  # fmt: skip
+        }
         return _judged(title, load, figures)
 
 
@@ -335,11 +336,15 @@ class _Tokens:
         self._cluster, self._file = cluster, file
         self.current = ""
         cluster.call("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "soak"}})
-        cluster.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
-            "metadata": {"name": "soak"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-            "subjects": [{"kind": "ServiceAccount", "name": "soak", "namespace": "default"}],
-        })  # fmt: skip
+        cluster.call(
+            "POST",
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            {
+                "metadata": {"name": "soak"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+                "subjects": [{"kind": "ServiceAccount", "name": "soak", "namespace": "default"}],
+            },
+        )
 
     def give(self, name: str) -> None:
         """A new token into the file, in one step."""

@@ -175,16 +175,20 @@ def staged(scheduler: str, *, nodes: int = 20, cpu: str = "8", volcano: bool = T
 
 def _kubeconfig(server: str, user: dict[str, str]) -> dict[str, object]:
     return {
-        "apiVersion": "v1", "kind": "Config", "current-context": "soak",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "soak",
         "clusters": [{"name": "soak", "cluster": {"server": server}}],
         "users": [{"name": "admin", "user": user}],
         "contexts": [{"name": "soak", "context": {"cluster": "soak", "user": "admin"}}],
-    }  # fmt: skip
+    }
 
 
 def _configuration(kubeconfig: str, *, elect: bool, qps: float) -> dict[str, object]:
     connection = {"kubeconfig": kubeconfig, "qps": qps or 10000, "burst": int(qps) or 10000}
     return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {"leaderElect": elect}, "clientConnection": connection,
-    }  # fmt: skip
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": elect},
+        "clientConnection": connection,
+    }

@@ -126,9 +126,11 @@ class Validator:
         seen = self.pods.get(metadata["uid"])
         if seen is None:
             seen = self.pods[metadata["uid"]] = Seen(
-                metadata["name"], cpu=_asked(doc), group=(metadata.get("annotations") or {}).get(GROUP, ""),
+                metadata["name"],
+                cpu=_asked(doc),
+                group=(metadata.get("annotations") or {}).get(GROUP, ""),
                 appeared=time.time(),
-            )  # fmt: skip
+            )
         seen.changes += 1
         if seen.node and node != seen.node:
             self._verdict.moved.append(f"{seen.name} from {seen.node} to {node or 'nowhere'}")
@@ -177,19 +179,24 @@ class Validator:
         turns = _turns(logs)
         for log in logs:
             self._verdict.without_lease += [
-                f"{one.sender or 'a candidate'}: {one.method} {about(one.path)} at {one.arrived:.2f}" for one in log
-                if one.method != "GET" and one.status and about(one.path) not in _NO_WRITES
+                f"{one.sender or 'a candidate'}: {one.method} {about(one.path)} at {one.arrived:.2f}"
+                for one in log
+                if one.method != "GET"
+                and one.status
+                and about(one.path) not in _NO_WRITES
                 and not _held(turns, one.sender, one.arrived)
-            ]  # fmt: skip
+            ]
         return self._verdict
 
 
 def _turns(logs: Collection[list[Passed]]) -> list[tuple[float, str]]:
     """Who took or renewed the lease when, as the proxies saw the API server agree."""
     return sorted(
-        (one.at, one.sender) for log in logs for one in log
+        (one.at, one.sender)
+        for log in logs
+        for one in log
         if about(one.path) == "leases" and one.method in ("PUT", "POST") and one.status in (200, 201)
-    )  # fmt: skip
+    )
 
 
 def _held(turns: list[tuple[float, str]], sender: str, at: float) -> bool:

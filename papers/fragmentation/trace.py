@@ -31,10 +31,13 @@ class TraceNode:
             "metadata": {"name": self.name, "uid": self.name, "labels": {MODEL: self.model} if self.model else {}},
             "status": {
                 "allocatable": {
-                    "cpu": f"{self.cpu}m", "memory": f"{self.memory_mib}Mi", "pods": "10000", COUNT: str(self.gpus),
+                    "cpu": f"{self.cpu}m",
+                    "memory": f"{self.memory_mib}Mi",
+                    "pods": "10000",
+                    COUNT: str(self.gpus),
                 }
             },
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)

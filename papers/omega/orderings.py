@@ -40,9 +40,13 @@ def findings(setups: Mapping[str, Mapping[str, Any]], metrics: Mapping[str, Metr
     """The findings that can be told from these runs."""
     runs = [(setups[name], metrics[name]) for name in setups if name in metrics]
     return [
-        *_conflict_modes(runs), *_slow_service(runs), *_architectures(runs), *_locked(runs), *_single_path(runs),
+        *_conflict_modes(runs),
+        *_slow_service(runs),
+        *_architectures(runs),
+        *_locked(runs),
+        *_single_path(runs),
         *_picky(runs),
-    ]  # fmt: skip
+    ]
 
 
 Run = tuple[Mapping[str, Any], "Metrics"]

@@ -147,10 +147,24 @@ class Interrupted(Unreachable):
 _BY_REASON: dict[str, type[ApiError]] = {
     cls.reason: cls
     for cls in (
-        BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, AlreadyExists, Conflict, Gone,
-        TooLarge, UnsupportedMedia, Invalid, TooManyRequests, InternalError, StorageFull, Unreachable,
+        BadRequest,
+        Unauthorized,
+        Forbidden,
+        NotFound,
+        MethodNotAllowed,
+        NotAcceptable,
+        AlreadyExists,
+        Conflict,
+        Gone,
+        TooLarge,
+        UnsupportedMedia,
+        Invalid,
+        TooManyRequests,
+        InternalError,
+        StorageFull,
+        Unreachable,
     )
-}  # fmt: skip
+}
 _BY_CODE: dict[int, type[ApiError]] = {cls.code: cls for cls in _BY_REASON.values() if cls is not AlreadyExists} | {
     504: Unreachable,
     502: Unreachable,

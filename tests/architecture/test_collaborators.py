@@ -57,8 +57,11 @@ def test_an_assignment_to_an_attribute_is_found() -> None:
     )
     found = {(ast.unparse(one.holder), one.attribute, one.annotated) for one in assignments(tree, "a.py")}
     assert found == {
-        ("entry", "pod", "Entry"), ("self.part", "meter", ""), ("other", "count", "B"), ("self.part", "gangs", ""),
-    }  # fmt: skip
+        ("entry", "pod", "Entry"),
+        ("self.part", "meter", ""),
+        ("other", "count", "B"),
+        ("self.part", "gangs", ""),
+    }
 
 
 def test_a_collaborator_is_not_taken_for_a_record() -> None:

@@ -85,8 +85,9 @@ def test_imports_from_other_tests_are_recognised() -> None:
         "import tests.support.lab",
     )
     assert [FROM_A_TEST.search(f"import json\n{line}\n") is not None for line in (*wrong, *right)] == [
-        *[True] * len(wrong), *[False] * len(right),
-    ]  # fmt: skip
+        *[True] * len(wrong),
+        *[False] * len(right),
+    ]
 
 
 def test_no_test_imports_from_another_test_or_from_a_conftest() -> None:

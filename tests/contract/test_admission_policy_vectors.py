@@ -26,9 +26,12 @@ from tests.support.admission_vectors import ACCEPTED, REFUSED, creation
 def store() -> Store:
     made = Store(clock=VirtualClock(START), rng=Random(1), hooks=kind_hooks([VolcanoSettings(all_webhooks=True)]))
     for name, spec, state in (
-        ("root", {}, "Open"), ("default", {}, "Open"), ("shut", {}, "Closed"),
-        ("inner", {"capability": {"cpu": "4"}}, "Open"), ("leaf", {"parent": "inner"}, "Open"),
-    ):  # fmt: skip
+        ("root", {}, "Open"),
+        ("default", {}, "Open"),
+        ("shut", {}, "Closed"),
+        ("inner", {"capability": {"cpu": "4"}}, "Open"),
+        ("leaf", {"parent": "inner"}, "Open"),
+    ):
         made.perform(creation(VC_QUEUE, spec, name=name, dry=False))
         body = {"status": {"state": state, "allocated": {}}}
         made.perform(Write(Verb.PATCH, VC_QUEUE, "", name, body, subresource="status"))

@@ -57,10 +57,13 @@ def version(name: str, *, storage: bool = True, spec: Doc | None = None, served:
         "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector",
     }  # fmt: skip
     return {
-        "name": name, "served": served, "storage": storage, "schema": {"openAPIV3Schema": schema},
+        "name": name,
+        "served": served,
+        "storage": storage,
+        "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}, "scale": scale},
         "selectableFields": [{"jsonPath": ".spec.color"}],
-    }  # fmt: skip
+    }
 
 
 def group_of(world: ApiUnderTest) -> str:
@@ -134,9 +137,14 @@ async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world
         kind, thing(unknown=1, free={"a": {"b": None}}, maybe=None, parts=[{"name": "x", "unknown": 1}], port="80%")
     )
     assert doc["spec"] == {
-        "size": 1, "limit": 500, "color": "red", "free": {"a": {"b": None}}, "maybe": None, "port": "80%",
+        "size": 1,
+        "limit": 500,
+        "color": "red",
+        "free": {"a": {"b": None}},
+        "maybe": None,
+        "port": "80%",
         "parts": [{"name": "x", "weight": 1.5}],
-    }  # fmt: skip
+    }
     assert doc["metadata"]["generation"] == 1
 
 

@@ -35,8 +35,12 @@ async def budget(world: ApiUnderTest, **status: Any) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
     doc = await world.create(POD_DISRUPTION_BUDGET, {"metadata": {"name": "b"}, "spec": spec})
     doc["status"] = {
-        "observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1,
-    } | status  # fmt: skip
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    } | status
     await world.update(POD_DISRUPTION_BUDGET, doc, subresource="status")
 
 

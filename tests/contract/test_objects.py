@@ -157,9 +157,13 @@ async def test_a_pod_is_filled_in_as_users_know_it(world: ApiUnderTest) -> None:
     spec = doc["spec"]
     (container,) = spec["containers"]
     assert container == {
-        "name": "main", "image": "example.com/app:1", "resources": {}, "imagePullPolicy": "IfNotPresent",
-        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
-    }  # fmt: skip
+        "name": "main",
+        "image": "example.com/app:1",
+        "resources": {},
+        "imagePullPolicy": "IfNotPresent",
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
     wanted = {
         "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
         "schedulerName": "default-scheduler", "securityContext": {}, "enableServiceLinks": True,
@@ -188,8 +192,10 @@ async def test_quantities_are_written_in_their_shortest_form(world: ApiUnderTest
     resources = {"requests": {"cpu": "0.5", "memory": "1024Mi", "ephemeral-storage": "1000k"}}
     doc = await world.create(POD, pod("p", spec={"containers": [{"name": "c", "image": "i", "resources": resources}]}))
     assert doc["spec"]["containers"][0]["resources"]["requests"] == {
-        "cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1M"
-    }  # fmt: skip
+        "cpu": "500m",
+        "memory": "1Gi",
+        "ephemeral-storage": "1M",
+    }
 
 
 async def test_a_priority_class_gives_a_pod_its_priority(world: ApiUnderTest) -> None:
@@ -240,9 +246,10 @@ async def test_a_pod_without_containers_is_refused_with_the_words_of_the_origina
         await world.create(POD, {"metadata": {"name": "p"}, "spec": {"containers": []}})
     assert caught.value.message == 'Pod "p" is invalid: spec.containers: Required value'
     assert caught.value.details == {
-        "name": "p", "kind": "Pod",
+        "name": "p",
+        "kind": "Pod",
         "causes": [{"reason": "FieldValueRequired", "message": "Required value", "field": "spec.containers"}],
-    }  # fmt: skip
+    }
 
 
 async def test_a_bad_name_is_invalid(world: ApiUnderTest) -> None:

@@ -171,8 +171,9 @@ async def test_ports_of_a_container_are_merged_by_number(world: ApiUnderTest) ->
     change = {"spec": {"template": {"spec": {"containers": [{"name": "main", "ports": ports}]}}}}
     doc = await world.patch(DEPLOYMENT, "d", change, STRATEGIC)
     assert doc["spec"]["template"]["spec"]["containers"][0]["ports"] == [
-        {"name": "web", "containerPort": 80, "protocol": "TCP"}, {"containerPort": 81, "protocol": "TCP"}
-    ]  # fmt: skip
+        {"name": "web", "containerPort": 80, "protocol": "TCP"},
+        {"containerPort": 81, "protocol": "TCP"},
+    ]
 
 
 async def test_an_unknown_directive_is_refused(world: ApiUnderTest) -> None:

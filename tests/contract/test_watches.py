@@ -27,8 +27,10 @@ async def test_a_watch_from_a_version_replays_what_came_after(world: ApiUnderTes
     await world.update(CONFIG_MAP, doc | {"data": {"n": "2"}})
     await world.delete(CONFIG_MAP, "a")
     assert await world.events(3, CONFIG_MAP, resource_version=start) == [
-        ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")
-    ]  # fmt: skip
+        ("ADDED", "a"),
+        ("MODIFIED", "a"),
+        ("DELETED", "a"),
+    ]
 
 
 async def test_a_watch_without_a_version_begins_with_all_there_is(world: ApiUnderTest) -> None:
@@ -75,8 +77,10 @@ async def test_an_object_that_enters_a_selection_is_added_and_one_that_leaves_it
     doc["metadata"]["labels"] = {"in": "no"}
     await world.update(CONFIG_MAP, doc)
     assert await world.events(3, CONFIG_MAP, resource_version=start, label_selector="in=yes") == [
-        ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")
-    ]  # fmt: skip
+        ("ADDED", "a"),
+        ("MODIFIED", "a"),
+        ("DELETED", "a"),
+    ]
 
 
 async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: ApiUnderTest) -> None:

@@ -89,9 +89,10 @@ class Eyes:
 
     def bound(self) -> Counter[str]:
         return Counter(
-            doc["metadata"]["labels"]["gang"] for doc in self._pods.values()
+            doc["metadata"]["labels"]["gang"]
+            for doc in self._pods.values()
             if doc["spec"].get("nodeName") and "deletionTimestamp" not in doc["metadata"]
-        )  # fmt: skip
+        )
 
     def known(self, gang: str) -> list[Doc]:
         return [doc for doc in self._pods.values() if doc["metadata"]["labels"]["gang"] == gang]

@@ -57,8 +57,17 @@ def refusal(*options: str, cwd: Path) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_a_signal_and_leaves_nothing_behind(tmp_path: Path, ending: signal.Signals) -> None:
-    with Up(tmp_path / "here", "--nodes", "4", "--zones", "2", "--shape", "1:cpu=64,memory=256Gi,example.com/fpga=2",
-            "--shape", "cpu=4,memory=8Gi") as up:  # fmt: skip
+    with Up(
+        tmp_path / "here",
+        "--nodes",
+        "4",
+        "--zones",
+        "2",
+        "--shape",
+        "1:cpu=64,memory=256Gi,example.com/fpga=2",
+        "--shape",
+        "cpu=4,memory=8Gi",
+    ) as up:
         assert "4 nodes" in up.wait_ready()
         assert stat.S_IMODE(up.kubeconfig.stat().st_mode) == 0o600
 

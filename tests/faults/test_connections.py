@@ -68,8 +68,10 @@ def follow(api: Script, seconds: float) -> tuple[list[str], list[ApiError]]:
 
         reflector = Reflector(
             api,  # type: ignore[arg-type]
-            Watch(POD), rng=random.Random(1), on_error=lambda watch, error, pause: errors.append(error),
-        )  # fmt: skip
+            Watch(POD),
+            rng=random.Random(1),
+            on_error=lambda watch, error, pause: errors.append(error),
+        )
         reflector.listen(hear)
         task = asyncio.ensure_future(reflector.run())
         await asyncio.sleep(seconds)
@@ -86,8 +88,16 @@ def added(name: str, version: int) -> WatchEvent:
 
 
 def test_a_line_that_is_no_event_costs_a_pause_and_no_process() -> None:
-    for line in (b"<html>", b"[]", b'"text"', b"{}", b'{"type":"ADDED"}', b'{"type":"NEW","object":{"metadata":{}}}',
-                 b'{"type":"ADDED","object":{"metadata":null}}', b"\xff\xfe"):  # fmt: skip
+    for line in (
+        b"<html>",
+        b"[]",
+        b'"text"',
+        b"{}",
+        b'{"type":"ADDED"}',
+        b'{"type":"NEW","object":{"metadata":{}}}',
+        b'{"type":"ADDED","object":{"metadata":null}}',
+        b"\xff\xfe",
+    ):
         with pytest.raises(InternalError, match="no event"):
             _event(line)
     api = Script([added("a", 11), InternalError("a line of the watch is no event")], [added("b", 12), 1e6])

@@ -40,10 +40,20 @@ class Load:
 
     def do_something(self) -> None:
         deed = self._rng.choices(
-            (self._pod, self._gang, self._delete, self._urgent, self._node, self._drain, self._restart, self._disk,
-             self._with_disk, self._evict),
+            (
+                self._pod,
+                self._gang,
+                self._delete,
+                self._urgent,
+                self._node,
+                self._drain,
+                self._restart,
+                self._disk,
+                self._with_disk,
+                self._evict,
+            ),
             weights=(5, 4, 3, 3, 1, 1, 1, 2, 3, 1),
-        )[0]  # fmt: skip
+        )[0]
         deed()
 
     def _name(self, prefix: str) -> str:

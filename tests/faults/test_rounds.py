@@ -69,8 +69,14 @@ def test_a_round_that_fails_over_all_its_jobs_together_leaves_out_only_the_one_t
 def test_a_queue_over_which_rounds_fail_is_left_out_with_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GangTierPlugin, "open", over_queues(GangTierPlugin.open))
     world = world_with_gangs(GOOD)
-    world.apply({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "bad"},
-                 "spec": {"weight": 1}})  # fmt: skip
+    world.apply(
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": "bad"},
+            "spec": {"weight": 1},
+        }
+    )
     world.gang("more", 2, "volcano")
     world.run(60)
     assert world.waiting() == []

@@ -44,9 +44,11 @@ def _endless_job(name: str, *tasks: dict[str, Any], **spec: Any) -> dict[str, An
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     made = [{"name": "t", "replicas": MOST, **task, "template": template} for task in tasks or ({},)]
     return {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name},
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
         "spec": {"minAvailable": 1, "schedulerName": "volcano", "tasks": made, **spec},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("tasks", [({},), ({"name": "a"}, {"name": "b"})])
@@ -89,9 +91,15 @@ def test_names_of_pods_are_told_from_others_without_building_them() -> None:
     assert wanted.total == MOST + 2
     assert [name in wanted for name in ("endless-a-0", f"endless-a-{MOST - 1}", "endless-a-b-1")] == [True] * 3
     strangers = (
-        f"endless-a-{MOST}", "endless-a-b-2", "endless-a-01", "endless-a-", "endless-a", "a-0", "endless-a-²",
+        f"endless-a-{MOST}",
+        "endless-a-b-2",
+        "endless-a-01",
+        "endless-a-",
+        "endless-a",
+        "a-0",
+        "endless-a-²",
         "endless-a-" + "9" * 100_000,
-    )  # fmt: skip
+    )
     assert not any(name in wanted for name in strangers)
 
 

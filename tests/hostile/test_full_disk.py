@@ -145,8 +145,9 @@ def test_what_is_only_remembered_need_not_be_written(
         KubeconfigFile(tmp_path / "kubeconfig", chosen=True, data=data).write(b"content")
     assert (tmp_path / "kubeconfig").read_bytes() == b"content"
     assert [record.getMessage().partition(" (")[0] for record in caplog.records] == [
-        f"{data / 'port'} cannot be written", f"{data / 'kubeconfig.sha256'} cannot be written",
-    ]  # fmt: skip
+        f"{data / 'port'} cannot be written",
+        f"{data / 'kubeconfig.sha256'} cannot be written",
+    ]
 
 
 def test_a_kubeconfig_that_is_remembered_is_not_remembered_again(tmp_path: Path) -> None:

@@ -13,15 +13,21 @@ from fairlead.testing.harness import Harness
 
 def _quota(name: str, hard: dict[str, str], **spec: Any) -> dict[str, Any]:
     return {
-        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}, "spec": {"hard": hard, **spec},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name},
+        "spec": {"hard": hard, **spec},
+    }
 
 
 def _group(name: str) -> dict[str, Any]:
     spec = {"priorityClassName": "high", "schedulingPolicy": {"gang": {"minCount": 2}}}
     return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec,
-    }  # fmt: skip
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def test_a_quota_on_priorities_covers_pods_and_no_pod_groups() -> None:

@@ -20,11 +20,12 @@ def definition(**of_text: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "things.example.com"},
         "spec": {
-            "group": "example.com", "scope": "Namespaced",
+            "group": "example.com",
+            "scope": "Namespaced",
             "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },
-    }  # fmt: skip
+    }
 
 
 async def stored(client: Client, text: str) -> tuple[int, Any]:

@@ -19,9 +19,12 @@ def slices() -> list[dict[str, Any]]:
     """Every device is of a kind of its own, so that no answer serves for two."""
     return [
         {
-            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"n{at}-gpu"},
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"n{at}-gpu"},
             "spec": {
-                "driver": "gpu.example.com", "nodeName": f"n{at}",
+                "driver": "gpu.example.com",
+                "nodeName": f"n{at}",
                 "pool": {"name": f"n{at}", "generation": 1, "resourceSliceCount": 1},
                 "devices": [
                     {"name": f"gpu-{one}", "attributes": {"slot": {"int": at * DEVICES + one}}}
@@ -30,7 +33,7 @@ def slices() -> list[dict[str, Any]]:
             },
         }
         for at in range(NODES)
-    ]  # fmt: skip
+    ]
 
 
 def claim(expression: str) -> dict[str, Any]:

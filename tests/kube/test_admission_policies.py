@@ -47,9 +47,12 @@ async def _until_enforced(api: KubeApi) -> None:
 async def _furnish(api: KubeApi) -> None:
     """Queues before the policies; they would refuse a child of what is not there yet no less."""
     for name, spec, state in (
-        ("root", {}, "Open"), ("default", {}, "Open"), ("shut", {}, "Closed"),
-        ("inner", {"capability": {"cpu": "4"}}, "Open"), ("leaf", {"parent": "inner"}, "Open"),
-    ):  # fmt: skip
+        ("root", {}, "Open"),
+        ("default", {}, "Open"),
+        ("shut", {}, "Closed"),
+        ("inner", {"capability": {"cpu": "4"}}, "Open"),
+        ("leaf", {"parent": "inner"}, "Open"),
+    ):
         await api.perform(creation(VC_QUEUE, spec, name=name, dry=False))
         body = {"status": {"state": state, "allocated": {}}}
         await api.perform(Write(Verb.PATCH, VC_QUEUE, "", name, body, subresource="status"))

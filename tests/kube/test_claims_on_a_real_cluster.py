@@ -130,11 +130,12 @@ def partitions(node: str) -> list[dict[str, Any]]:
     counters = [{"name": "card", "counters": {"slices": {"value": "7"}}}]
     devices = [
         {
-            "name": name, "attributes": {"slices": {"int": slices}},
+            "name": name,
+            "attributes": {"slices": {"int": slices}},
             "consumesCounters": [{"counterSet": "card", "counters": {"slices": {"value": str(slices)}}}],
         }
         for name, slices in (("whole", 7), ("half-0", 3), ("half-1", 3))
-    ]  # fmt: skip
+    ]
     return [
         {"metadata": {"name": f"{node}-counters"}, "spec": {**head, "sharedCounters": counters}},
         {"metadata": {"name": f"{node}-partitions"}, "spec": {**head, "devices": devices}},

@@ -39,10 +39,12 @@ async def _told(api: KubeApi, groups: Kind, stories: Sequence[Story], quiet: flo
 async def _tell_both(directory: Path, stories: Sequence[Story], groups: Kind) -> None:
     """Tell stories under both schedulers, each with a control plane of its own: they must end alike."""
     async with AsyncExitStack() as opened:
-        apis = await asyncio.gather(*(
-            opened.enter_async_context(on_a_real_server(directory / name, schedules, groups))
-            for name, schedules in (("theirs", kube_scheduler), ("ours", ours))
-        ))  # fmt: skip
+        apis = await asyncio.gather(
+            *(
+                opened.enter_async_context(on_a_real_server(directory / name, schedules, groups))
+                for name, schedules in (("theirs", kube_scheduler), ("ours", ours))
+            )
+        )
         for api in apis:
             await Cluster(api, groups).furnish()
         for quiet in QUIET:

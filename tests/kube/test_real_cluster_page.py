@@ -54,9 +54,12 @@ class Reader:
         log = self.directory / "scheduler.log"
         with log.open("w") as file:
             process = subprocess.Popen(
-                ["/bin/bash", "-c", f"exec {command}"], cwd=self.directory, env=self.environment, stdout=file,
+                ["/bin/bash", "-c", f"exec {command}"],
+                cwd=self.directory,
+                env=self.environment,
+                stdout=file,
                 stderr=file,
-            )  # fmt: skip
+            )
         try:
             yield
         except AssertionError as error:

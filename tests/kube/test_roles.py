@@ -41,9 +41,12 @@ async def only_binders_may_allocate(lab: Lab) -> None:
 
 async def test_a_second_scheduler_uses_all_that_it_may_and_nothing_else(tmp_path: Path) -> None:
     plane = ControlPlane(
-        tmp_path, gates=f"{GANG_GATES},DRAExtendedResource=true", runtime_config="scheduling.k8s.io/v1alpha2=true",
-        accounts=(OURS, LESSER), audited=True,
-    )  # fmt: skip
+        tmp_path,
+        gates=f"{GANG_GATES},DRAExtendedResource=true",
+        runtime_config="scheduling.k8s.io/v1alpha2=true",
+        accounts=(OURS, LESSER),
+        audited=True,
+    )
     config, port = tmp_path / "scheduler.yaml", free_port()
     config.write_text(CONFIG)
     async with laboratory(plane) as lab:

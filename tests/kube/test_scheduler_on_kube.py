@@ -58,8 +58,17 @@ def _event(event: dict[str, Any]) -> tuple[str, ...]:
     note = re.sub(r"seen-[0-9a-f]+|web-\d+|node-\d+", "X", event["note"])
     regarding = event["regarding"]
     instance = event["reportingInstance"].partition("-")[0]
-    return (event["type"], event["reason"], event["action"], note, event["reportingController"], instance,
-            regarding["kind"], regarding["apiVersion"], str("series" in event))  # fmt: skip
+    return (
+        event["type"],
+        event["reason"],
+        event["action"],
+        note,
+        event["reportingController"],
+        instance,
+        regarding["kind"],
+        regarding["apiVersion"],
+        str("series" in event),
+    )
 
 
 async def schedule(api: KubeApi, plane: ControlPlane, name: str) -> Seen:

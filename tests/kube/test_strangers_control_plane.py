@@ -40,9 +40,10 @@ def _gang(name: str, count: int, priority_class: str, **spec: Any) -> list[dict[
              "spec": policy | of_class | spec}  # fmt: skip
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
     pod = {"schedulingGroup": {"podGroupName": name}, "containers": [container], **of_class}
-    return [group, *(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-{i}"}, "spec": pod} for i in range(count)
-    )]  # fmt: skip
+    return [
+        group,
+        *({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-{i}"}, "spec": pod} for i in range(count)),
+    ]
 
 
 def test_the_next_scheduler_starts_gangs_and_evicts_them_whole(tmp_path: Path) -> None:
@@ -51,8 +52,14 @@ def test_the_next_scheduler_starts_gangs_and_evicts_them_whole(tmp_path: Path) -
     with Strangers(tmp_path, "--nodes", "4", "--shape", "cpu=4,memory=8Gi", "--scheduler", "none") as cluster:
         cluster.start_next_scheduler(gates)
         for name, value in (("low", 10), ("high", 1000)):
-            cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
-                           "value": value})  # fmt: skip
+            cluster.apply(
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": name},
+                    "value": value,
+                }
+            )
 
         def running() -> set[str]:
             return {pod["metadata"]["name"] for pod in cluster.all("pods") if pod["status"].get("phase") == "Running"}

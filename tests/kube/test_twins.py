@@ -131,7 +131,7 @@ def fresh(kind: Kind, name: str, rng: random.Random) -> Doc:
                 {"priorityClassName": "system-node-critical"},
                 {"priorityClassName": "unheard-of"},
             ]
-        )  # fmt: skip
+        )
     template = {"metadata": {"labels": {"app": name}}, "spec": pod}
     spec: dict[Kind, Doc] = {
         CONFIG_MAP: {"data": {"n": str(rng.randrange(3))}},

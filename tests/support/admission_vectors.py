@@ -106,18 +106,27 @@ REFUSED: tuple[tuple[tuple[Kind, Doc], str], ...] = (
 )  # fmt: skip
 ACCEPTED: tuple[tuple[Kind, Doc], ...] = (
     job(),
-    job(task("m"), task("n", 4, minAvailable=2, partitionPolicy={**PARTS, "minPartitions": 1}), minAvailable=3,
-        plugins={"mpi": ["--master=m", "--worker=n"], "svc": []}, queue="leaf", minSuccess=9,
+    job(
+        task("m"),
+        task("n", 4, minAvailable=2, partitionPolicy={**PARTS, "minPartitions": 1}),
+        minAvailable=3,
+        plugins={"mpi": ["--master=m", "--worker=n"], "svc": []},
+        queue="leaf",
+        minSuccess=9,
         policies=[{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}, CODE],
-        volumes=[{"mountPath": "/a", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}]),
+        volumes=[{"mountPath": "/a", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}],
+    ),
     policies({"event": "*", "action": "RestartJob", "timeout": "10s"}),
     waiting(a=[], b=["a"], c=["a", "b"]),
     waiting(t0=[], **{f"t{index}": [f"t{index - 1}"] for index in range(1, 20)}),
     (VC_POD_GROUP, {"minMember": 1, "queue": "leaf"}),
     queue(parent="inner", capability={"cpu": 2}, deserved={"cpu": "1500m"}, guarantee={"resource": {"cpu": "1"}}),
-    cron("*/5 2-4 * JAN,FEB mon", timeZone="Europe/Berlin"), cron("@daily"), cron("@every 1h30m"),
-    flow(a=[], b=["a"]), hyper_node("node-[0-9]+", ".*"),
-)  # fmt: skip
+    cron("*/5 2-4 * JAN,FEB mon", timeZone="Europe/Berlin"),
+    cron("@daily"),
+    cron("@every 1h30m"),
+    flow(a=[], b=["a"]),
+    hyper_node("node-[0-9]+", ".*"),
+)
 
 
 def creation(kind: Kind, spec: Doc, *, name: str = "it", dry: bool = True, **metadata: Any) -> Write:

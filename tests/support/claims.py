@@ -25,11 +25,11 @@ def device_class(name: str = "gpu", **spec: Any) -> dict[str, Any]:
 def gpus(node: str, count: int = 2, **device: Any) -> dict[str, Any]:
     """A ResourceSlice with the devices of a node, which are on NUMA nodes 0 and 1 in turn."""
     spec = {
-        "driver": DRIVER, "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-        "devices": [
-            {"name": f"gpu-{at}", "attributes": {"numa": {"int": at % 2}}, **device} for at in range(count)
-        ],
-    }  # fmt: skip
+        "driver": DRIVER,
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": f"gpu-{at}", "attributes": {"numa": {"int": at % 2}}, **device} for at in range(count)],
+    }
     return {"apiVersion": API, "kind": "ResourceSlice", "metadata": {"name": f"{node}-gpu"}, "spec": spec}
 
 
@@ -61,9 +61,11 @@ def pod(
     entry = {"name": "g", **({"resourceClaimTemplateName": of} if of else {"resourceClaimName": shared})}
     container = {"name": "c", "image": "x", "resources": {"claims": [{"name": "g"}]}}
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels or {}},
         "spec": {"containers": [container], "resourceClaims": [entry], **spec},
-    }  # fmt: skip
+    }
 
 
 def held(cluster: Harness) -> list[tuple[str, str]]:

@@ -97,9 +97,17 @@ def blocks_of(page: Path) -> list[Block]:
         setup = tuple(command for key, value in marks if key == "setup" for command in _joined(value.splitlines()))
         said = dict(marks)
         found.append(
-            Block(page, at + 1, fence["language"], text, reason=said.get("not run", ""),
-                  code=int(said.get("exit code", "0")), setup=setup, marks=len(marks))
-        )  # fmt: skip
+            Block(
+                page,
+                at + 1,
+                fence["language"],
+                text,
+                reason=said.get("not run", ""),
+                code=int(said.get("exit code", "0")),
+                setup=setup,
+                marks=len(marks),
+            )
+        )
         at = after = end + 1
     return found
 

@@ -181,9 +181,15 @@ def budget(name: str, labels: Mapping[str, str], *, allowed: int = 0, disrupted:
 
 
 def group(
-    name: str, minimum: int = 0, *, key: str = "", priority: int = 0, whole: bool = False, uid: str = "",
+    name: str,
+    minimum: int = 0,
+    *,
+    key: str = "",
+    priority: int = 0,
+    whole: bool = False,
+    uid: str = "",
     kind: Kind = kinds.POD_GROUP,
-) -> Doc:  # fmt: skip
+) -> Doc:
     """A native PodGroup: a gang of at least `minimum`, or basic without one; `whole` if it is disrupted as one."""
     spec: Doc = {"schedulingPolicy": {"gang": {"minCount": minimum}} if minimum else {"basic": {}}}
     if key:

@@ -144,17 +144,28 @@ class FaultyWorld(Harness):
     """A cluster with one scheduler of both manners, whose writes go through `faults`."""
 
     def __init__(
-        self, faults: Faults, nodes: int | Sequence[Builder], *, watch_delay: float = 0.0, seed: int = 1,
-        latencies: Latencies | None = None, **more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        faults: Faults,
+        nodes: int | Sequence[Builder],
+        *,
+        watch_delay: float = 0.0,
+        seed: int = 1,
+        latencies: Latencies | None = None,
+        **more: Any,
+    ) -> None:
         self.faults, self._seed = faults, seed
         self.scheduler = self._new_scheduler()
         if watch_delay:
             latencies = Latencies(watch=lambda rng: watch_delay)
         super().__init__(
-            nodes=nodes, schedulers=[lambda _: self.scheduler], controllers=[FirstQueues], seed=seed,
-            latencies=latencies, perform=self._perform, **more,
-        )  # fmt: skip
+            nodes=nodes,
+            schedulers=[lambda _: self.scheduler],
+            controllers=[FirstQueues],
+            seed=seed,
+            latencies=latencies,
+            perform=self._perform,
+            **more,
+        )
         self.run(2)
 
     def _perform(self, controller: Controller, write: Write) -> Doc:

@@ -29,8 +29,11 @@ class Case:
     def document(self, namespace: str) -> Doc:
         metadata = {"name": self.name, "namespace": namespace}
         return {
-            "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": self.spec,
-        }  # fmt: skip
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": metadata,
+            "spec": self.spec,
+        }
 
 
 def task(name: str, replicas: int = 1, *, run: str = "1s", code: int = 0, **fields: Any) -> Doc:
@@ -45,9 +48,13 @@ def task(name: str, replicas: int = 1, *, run: str = "1s", code: int = 0, **fiel
 def spec(*tasks: Doc, **fields: Any) -> Doc:
     minimum = sum(one["minAvailable"] for one in tasks)
     return {
-        "minAvailable": minimum, "schedulerName": "volcano", "queue": "default", "maxRetry": 3, "tasks": list(tasks),
+        "minAvailable": minimum,
+        "schedulerName": "volcano",
+        "queue": "default",
+        "maxRetry": 3,
+        "tasks": list(tasks),
         **fields,
-    }  # fmt: skip
+    }
 
 
 def on(event: str, action: str) -> list[Doc]:

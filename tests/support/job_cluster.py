@@ -85,7 +85,12 @@ class JobCluster(Generic[C]):
         job = self.harness.get(VC_JOB, name)
         assert job is not None
         target = {"apiVersion": VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"]}
-        self.harness.apply({
-            "apiVersion": VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
-            "metadata": {"generateName": f"{name}-", "namespace": "default"},
-        })  # fmt: skip
+        self.harness.apply(
+            {
+                "apiVersion": VC_COMMAND.api_version,
+                "kind": "Command",
+                "action": action,
+                "target": target,
+                "metadata": {"generateName": f"{name}-", "namespace": "default"},
+            }
+        )

@@ -50,9 +50,14 @@ def koord_config(arguments: Mapping[str, Doc] | None = None, *, gates: str = "",
 
 class KoordScenario(SchedulerScenario):
     def __init__(
-        self, arguments: Mapping[str, Doc] | None = None, *, nodes: int = 0, gates: str = "", compatible: bool = False,
+        self,
+        arguments: Mapping[str, Doc] | None = None,
+        *,
+        nodes: int = 0,
+        gates: str = "",
+        compatible: bool = False,
         **options: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         profiles = profiles_of(koord_config(arguments, gates=gates, compatible=compatible))
         self.docs: dict[tuple[str, str, str], Doc] = {}
         super().__init__(profiles=profiles, nodes=nodes, **options)
@@ -173,16 +178,25 @@ def koord_group(name: str, *, least: int, annotations: Mapping[str, str] | None 
 
 
 def elastic_quota(
-    name: str, *, least: Mapping[str, str], most: Mapping[str, str], parent: str = "", is_parent: bool = False,
-    annotations: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None,
-) -> Doc:  # fmt: skip
+    name: str,
+    *,
+    least: Mapping[str, str],
+    most: Mapping[str, str],
+    parent: str = "",
+    is_parent: bool = False,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Doc:
     own = {QUOTA + "is-parent": str(is_parent).lower(), **(labels or {})}
     if parent:
         own[QUOTA + "parent"] = parent
     metadata = {
-        "name": name, "namespace": "default", "uid": f"quota-{name}", "labels": own,
+        "name": name,
+        "namespace": "default",
+        "uid": f"quota-{name}",
+        "labels": own,
         "annotations": dict(annotations or {}),
-    }  # fmt: skip
+    }
     return _document(KOORD_ELASTIC_QUOTA, metadata, {"min": dict(least), "max": dict(most)})
 
 
@@ -191,8 +205,10 @@ def koord_reservation(name: str, *, request: Mapping[str, str], owners: Mapping[
     container = {"name": "c", "resources": {"requests": dict(request)}}
     template = {"metadata": {"namespace": "default"}, "spec": {"containers": [container]}}
     metadata = {
-        "name": name, "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z",
-    }  # fmt: skip
+        "name": name,
+        "uid": f"uid-{name}",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
     whole = {"template": template, "owners": [{"labelSelector": {"matchLabels": dict(owners)}}], **spec}
     return _document(KOORD_RESERVATION, metadata, whole)
 

@@ -131,11 +131,12 @@ def claim_docs(draw: st.DrawFn, name: str) -> Doc:
     if state == "selected" or (state == "odd" and draw(st.booleans())):
         annotations[SELECTED] = draw(st.sampled_from(NODES))
     spec = {
-        "storageClassName": draw(odd_classes if state == "odd" else classes), "accessModes": draw(mode_lists),
+        "storageClassName": draw(odd_classes if state == "odd" else classes),
+        "accessModes": draw(mode_lists),
         "volumeName": draw(st.sampled_from([*VOLUMES, "gone"])) if state == "bound" else "",
         "volumeMode": draw(st.sampled_from([None, None, None, "Block"])),
         "selector": draw(st.sampled_from([None, None, None, {"matchLabels": {"tier": "x"}}])),
-    }  # fmt: skip
+    }
     if draw(st.integers(0, 5)):
         spec["resources"] = {"requests": {"storage": draw(sizes)}}
     metadata = meta(name, "default", annotations=annotations)
@@ -188,14 +189,18 @@ def attachment_docs(name: str) -> SearchStrategy[Doc]:
             "metadata": meta(name),
             "spec": {"attacher": driver, "nodeName": node, "source": {"persistentVolumeName": volume}},
         },
-        st.sampled_from(DRIVERS), st.sampled_from([*NODES, "far"]), st.sampled_from([*VOLUMES, "gone"]),
-    )  # fmt: skip
+        st.sampled_from(DRIVERS),
+        st.sampled_from([*NODES, "far"]),
+        st.sampled_from([*VOLUMES, "gone"]),
+    )
 
 
 rbd_disks = st.builds(
     lambda monitor, image, read_only: {"rbd": {"monitors": [monitor, "m"], "image": image, "readOnly": read_only}},
-    st.sampled_from(["m0", "m1"]), st.sampled_from(["i0", "i1"]), st.booleans(),
-)  # fmt: skip
+    st.sampled_from(["m0", "m1"]),
+    st.sampled_from(["i0", "i1"]),
+    st.booleans(),
+)
 inline_disks = st.one_of(
     st.builds(lambda d: {"awsElasticBlockStore": {"volumeID": d}}, st.sampled_from(["vol-v0", "vol-1"])),
     st.builds(

@@ -151,8 +151,10 @@ class SchedulerScenario:
 
     def answer(self, error: ApiError | None = None, *, to: str = "") -> list[Write]:
         """Reply to every write that has none yet; those to the named subresource fail if there is an error."""
-        replies = [Reply(w, {}, error if error is not None and (not to or w.subresource == to) else None)
-                   for w in self._unanswered]  # fmt: skip
+        replies = [
+            Reply(w, {}, error if error is not None and (not to or w.subresource == to) else None)
+            for w in self._unanswered
+        ]
         self._unanswered = []
         return self.run(replies=replies)
 
@@ -161,15 +163,17 @@ class SchedulerScenario:
 
     def events(self, reason: str) -> list[Doc]:
         return [
-            w.body for w in self.writes
+            w.body
+            for w in self.writes
             if w.kind is kinds.EVENT_V1 and w.verb is Verb.CREATE and w.body["reason"] == reason
-        ]  # fmt: skip
+        ]
 
     def conditions(self, name: str) -> list[Doc]:
         return [
-            w.body["status"]["conditions"][0] for w in self.writes
+            w.body["status"]["conditions"][0]
+            for w in self.writes
             if w.subresource == "status" and w.name == name and "conditions" in w.body["status"]
-        ]  # fmt: skip
+        ]
 
     def _versioned(self, doc: Doc) -> Doc:
         return {**doc, "metadata": {**doc["metadata"], "resourceVersion": str(next(self._versions))}}

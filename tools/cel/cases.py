@@ -51,11 +51,27 @@ def record(required: tuple[str, ...] = (), **properties: Doc) -> Doc:
 T, N = text(maxLength=64), {"type": "number"}
 POINT = record(x=integer(), y=integer())
 WIDE = record(
-    s=T, t=T, i=integer(), j=integer(), d=N, b={"type": "boolean"}, l=array(integer()), ls=array(T), m=mapping(T),
-    mi=mapping(integer()), p=POINT, q=POINT, ps=array(POINT), by=text(format="byte", maxLength=64),
-    date=text(format="date"), at=text(format="date-time"), dur=text(format="duration"),
-    ios={"x-kubernetes-int-or-string": True}, nul=integer(nullable=True), e=text(enum=["a", "bb"]),
-)  # fmt: skip
+    s=T,
+    t=T,
+    i=integer(),
+    j=integer(),
+    d=N,
+    b={"type": "boolean"},
+    l=array(integer()),
+    ls=array(T),
+    m=mapping(T),
+    mi=mapping(integer()),
+    p=POINT,
+    q=POINT,
+    ps=array(POINT),
+    by=text(format="byte", maxLength=64),
+    date=text(format="date"),
+    at=text(format="date-time"),
+    dur=text(format="duration"),
+    ios={"x-kubernetes-int-or-string": True},
+    nul=integer(nullable=True),
+    e=text(enum=["a", "bb"]),
+)
 FULL = {
     "s": "hello", "t": "h", "i": 3, "j": 4, "d": 1.5, "b": True, "l": [3, 1, 2], "ls": ["b", "a", "c"],
     "m": {"k1": "v1", "k2": "v2"}, "mi": {"a": 1, "b": 2}, "p": {"x": 1, "y": 2}, "q": {"x": 1, "y": 2},
@@ -922,16 +938,29 @@ _KEYED = array(
     record(("name",), name=T, v=integer()), **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 )
 _SET = array(T, **{"x-kubernetes-list-type": "set"})
-_NAMES = record(**{
-    "namespace": T, "a-b": T, "a.b": T, "a/b": T, "a__b": T, "in": T, "1a": T, "a b": T, "__": T, "plain_": T,
-})  # fmt: skip
+_NAMES = record(
+    **{
+        "namespace": T,
+        "a-b": T,
+        "a.b": T,
+        "a/b": T,
+        "a__b": T,
+        "in": T,
+        "1a": T,
+        "a b": T,
+        "__": T,
+        "plain_": T,
+    }
+)
 _ODD = {"namespace": "n", "a-b": "1", "a.b": "2", "a/b": "3", "a__b": "4", "in": "5", "__": "6", "plain_": "7"}
 _LOOSE = array(text())
 _ENDLESS = {"type": "array", "items": text()}
 
 
 def _others() -> Iterator[Case]:
-    yield from _of(_NAMES, """
+    yield from _of(
+        _NAMES,
+        """
         self.__namespace__ == 'n'
         self.a__dash__b == '1'
         self.a__dot__b == '2'
@@ -946,29 +975,46 @@ def _others() -> Iterator[Case]:
         self.in == '5'
         has(self.a__dash__b)
         self == self
-    """, [_ODD, {}])  # fmt: skip
-    yield from _of(_UNKNOWN, "self == self\nself.a == 1\nhas(self.a)\ntype(self) == map\nself.size() == 1",
-                   [{"a": 1}, {}])  # fmt: skip
-    yield from _of(_EMBEDDED, "self.kind == 'Pod'\nself.metadata.name == 'a'\nself.metadata.namespace == 'a'\n"
-                   "self.apiVersion == 'v1'\nself.spec.x == 1\nhas(self.metadata.generateName)",
-                   [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}])  # fmt: skip
-    yield from _of(record(u={"x-kubernetes-preserve-unknown-fields": True}, k=T), "self.u == 1\nself.k == 'a'\nhas(self.u)",
-                   [{"k": "a", "u": {"x": 1}}])  # fmt: skip
-    yield from _of(_KEYED, """
+    """,
+        [_ODD, {}],
+    )
+    yield from _of(
+        _UNKNOWN, "self == self\nself.a == 1\nhas(self.a)\ntype(self) == map\nself.size() == 1", [{"a": 1}, {}]
+    )
+    yield from _of(
+        _EMBEDDED,
+        "self.kind == 'Pod'\nself.metadata.name == 'a'\nself.metadata.namespace == 'a'\n"
+        "self.apiVersion == 'v1'\nself.spec.x == 1\nhas(self.metadata.generateName)",
+        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}],
+    )
+    yield from _of(
+        record(u={"x-kubernetes-preserve-unknown-fields": True}, k=T),
+        "self.u == 1\nself.k == 'a'\nhas(self.u)",
+        [{"k": "a", "u": {"x": 1}}],
+    )
+    yield from _of(
+        _KEYED,
+        """
         self.all(e, e.v > 0)
         self.exists_one(e, e.name == 'a')
         self == [{'name': 'a', 'v': 1}]
         self.map(e, e.name).join(',') == 'a,b'
         self.all(e, !has(e.v) || e.v < 2)
-    """, [[{"name": "a", "v": 1}, {"name": "b", "v": 2}], [{"name": "a"}]])  # fmt: skip
-    yield from _of(_SET, "self == ['b', 'a']\nself + ['a', 'c'] == ['a', 'b', 'c']\n'a' in self\nself.isSorted()",
-                   [["a", "b"], ["c"]])  # fmt: skip
+    """,
+        [[{"name": "a", "v": 1}, {"name": "b", "v": 2}], [{"name": "a"}]],
+    )
+    yield from _of(
+        _SET,
+        "self == ['b', 'a']\nself + ['a', 'c'] == ['a', 'b', 'c']\n'a' in self\nself.isSorted()",
+        [["a", "b"], ["c"]],
+    )
     yield from _of(T, "self == 'a'\nself.size() < 3\nself.foo == 1\nself > 1", ["a", "abcd"])
     yield from _of(integer(), "self > 1\nself == 2.0\nself.x == 1", [1, 2])
     yield from _of(N, "self > 1.0\nself > 1\nint(self) == 2", [1, 2.5, 2])
     yield from _of({"type": "boolean"}, "self", [True, False])
-    yield from _of({"x-kubernetes-int-or-string": True}, "type(self) == int\nself == 1\nself\nself.size() > 2\n!self",
-                   [1, "abc"])  # fmt: skip
+    yield from _of(
+        {"x-kubernetes-int-or-string": True}, "type(self) == int\nself == 1\nself\nself.size() > 2\n!self", [1, "abc"]
+    )
     yield from _of(text(format="duration"), "self < duration('1h')\nself == '1h'", ["1m", "2h"])
     yield from _of(
         text(format="date-time"),
@@ -978,14 +1024,25 @@ def _others() -> Iterator[Case]:
     yield from _of(text(format="date"), "self < timestamp('2024-01-01T00:00:00Z')", ["2023-05-05", "2025-05-05"])
     yield from _of(text(format="byte"), "self == b'hello'", ["aGVsbG8=", "aGVs"])
     yield from _of(integer(nullable=True), "self > 1", [None, 1, 2])
-    yield from _of(array(integer(nullable=True)), "self.all(x, x == null || x > 1)\nself[0] == null\nself.all(x, type(x) == int)",
-                   [[None, 2], [1]])  # fmt: skip
-    yield from _of(mapping(integer()), "self.all(k, self[k] > 1)\nself.a > 1\nself.size() == 2\nself['b'] == 2",
-                   [{"a": 1, "b": 2}, {"a": 5}])  # fmt: skip
-    yield from _of(mapping(POINT), "self.all(k, self[k].x > 1)\nself.a.x > 1\nself.a.q == 1\nself.exists(k, v, v.y == 2)",
-                   [{"a": {"x": 1}}, {"a": {"x": 5, "y": 2}}])  # fmt: skip
+    yield from _of(
+        array(integer(nullable=True)),
+        "self.all(x, x == null || x > 1)\nself[0] == null\nself.all(x, type(x) == int)",
+        [[None, 2], [1]],
+    )
+    yield from _of(
+        mapping(integer()),
+        "self.all(k, self[k] > 1)\nself.a > 1\nself.size() == 2\nself['b'] == 2",
+        [{"a": 1, "b": 2}, {"a": 5}],
+    )
+    yield from _of(
+        mapping(POINT),
+        "self.all(k, self[k].x > 1)\nself.a.x > 1\nself.a.q == 1\nself.exists(k, v, v.y == 2)",
+        [{"a": {"x": 1}}, {"a": {"x": 5, "y": 2}}],
+    )
     steps = [Step({"x": 2, "y": 1}, {"x": 1, "y": 1}), Step({"x": 1, "y": 3}, {"x": 2, "y": 1}), {"x": 3}]
-    yield from _of(POINT, """
+    yield from _of(
+        POINT,
+        """
         self.x >= oldSelf.x
         self == oldSelf
         self.y == oldSelf.y
@@ -993,9 +1050,17 @@ def _others() -> Iterator[Case]:
         oldSelf.z == 1
         !has(oldSelf.y) || self.y == oldSelf.y
         self.x > 0 || oldSelf.x > 0
-    """, steps)  # fmt: skip
-    for rule in ("oldSelf.hasValue() || self.x == 3", "oldSelf.optMap(o, o.x).orValue(0) < self.x", "!oldSelf.hasValue()",
-                 "oldSelf.x == 1", "oldSelf.?x.orValue(0) < self.x", "self.x == 1"):  # fmt: skip
+    """,
+        steps,
+    )
+    for rule in (
+        "oldSelf.hasValue() || self.x == 3",
+        "oldSelf.optMap(o, o.x).orValue(0) < self.x",
+        "!oldSelf.hasValue()",
+        "oldSelf.x == 1",
+        "oldSelf.?x.orValue(0) < self.x",
+        "self.x == 1",
+    ):
         yield Case(POINT, {"rule": rule, "optionalOldSelf": True}, [{"x": 3, "y": 1}, Step({"x": 4}, {"x": 3})])
     yield Case(POINT, {"rule": "self.x > 1", "optionalOldSelf": False}, [])
     keyed = {**_KEYED, "items": {**_KEYED["items"]}}
@@ -1022,16 +1087,33 @@ def _others() -> Iterator[Case]:
 def _messages() -> Iterator[Case]:
     bad = [{"x": 1, "y": 2}]
     for more in (
-        {"message": "x is wrong"}, {"message": "  padded  "}, {"messageExpression": "'x is ' + string(self.x)"},
-        {"messageExpression": "''"}, {"messageExpression": "'a\\nb'", "message": "fallback"},
-        {"messageExpression": "'  '"}, {"messageExpression": "self.x > 1 ? 'a' : 1"}, {"messageExpression": "self.x"},
-        {"messageExpression": "self.z"}, {"messageExpression": "string(1 / (self.x - 1))", "message": "fallback"},
-        {"messageExpression": "'x' +"}, {"messageExpression": " "}, {"message": " "}, {"message": "a\nb"},
-        {"reason": "FieldValueForbidden"}, {"reason": "FieldValueRequired"}, {"reason": "FieldValueDuplicate"},
-        {"reason": "FieldValueInvalid", "message": "m"}, {"reason": "Nonsense"}, {"fieldPath": ".x"},
-        {"fieldPath": ".z"}, {"fieldPath": "x"}, {"fieldPath": "['x']"}, {"fieldPath": "  "}, {"fieldPath": ".x\n"},
+        {"message": "x is wrong"},
+        {"message": "  padded  "},
+        {"messageExpression": "'x is ' + string(self.x)"},
+        {"messageExpression": "''"},
+        {"messageExpression": "'a\\nb'", "message": "fallback"},
+        {"messageExpression": "'  '"},
+        {"messageExpression": "self.x > 1 ? 'a' : 1"},
+        {"messageExpression": "self.x"},
+        {"messageExpression": "self.z"},
+        {"messageExpression": "string(1 / (self.x - 1))", "message": "fallback"},
+        {"messageExpression": "'x' +"},
+        {"messageExpression": " "},
+        {"message": " "},
+        {"message": "a\nb"},
+        {"reason": "FieldValueForbidden"},
+        {"reason": "FieldValueRequired"},
+        {"reason": "FieldValueDuplicate"},
+        {"reason": "FieldValueInvalid", "message": "m"},
+        {"reason": "Nonsense"},
+        {"fieldPath": ".x"},
+        {"fieldPath": ".z"},
+        {"fieldPath": "x"},
+        {"fieldPath": "['x']"},
+        {"fieldPath": "  "},
+        {"fieldPath": ".x\n"},
         {"fieldPath": ".x", "reason": "FieldValueRequired", "message": "needed"},
-    ):  # fmt: skip
+    ):
         yield Case(POINT, {"rule": "self.x > 1", **more}, bad)
     yield Case(T, {"rule": "self == 'a'", "reason": "FieldValueDuplicate"}, ["b"])
     yield Case(T, {"rule": "self == 'a'", "messageExpression": "self + '!'"}, ["b"])
@@ -1045,7 +1127,9 @@ def _messages() -> Iterator[Case]:
 
 
 def _costs() -> Iterator[Case]:
-    yield from _of(_ENDLESS, """
+    yield from _of(
+        _ENDLESS,
+        """
         self.all(x, x == 'a')
         self.all(x, self.all(y, x == y))
         self.exists(x, x.matches('^a+$'))
@@ -1054,11 +1138,21 @@ def _costs() -> Iterator[Case]:
         self.size() < 5
         self.isSorted()
         self.map(x, x + x).size() > 1
-    """, [["a"]])  # fmt: skip
-    yield from _of(_LOOSE, "self.all(x, x == 'a')\nself.all(x, self.all(y, x == y))\nself.exists(x, x.matches('^a+$'))\n"
-                   "self.all(x, x.contains(x))\nself.all(x, self.all(y, self.all(z, x + y == z)))", [["a"]])  # fmt: skip
-    yield from _of({"type": "string"}, "self.size() > 1\nself == 'abc'\nself.matches('a.*b.*c.*d.*e.*f')\nself.contains(self)\n"
-                   "self.split('').all(x, x == 'a')\nself.replace('a', 'bbb').contains('x')", ["abc"])  # fmt: skip
+    """,
+        [["a"]],
+    )
+    yield from _of(
+        _LOOSE,
+        "self.all(x, x == 'a')\nself.all(x, self.all(y, x == y))\nself.exists(x, x.matches('^a+$'))\n"
+        "self.all(x, x.contains(x))\nself.all(x, self.all(y, self.all(z, x + y == z)))",
+        [["a"]],
+    )
+    yield from _of(
+        {"type": "string"},
+        "self.size() > 1\nself == 'abc'\nself.matches('a.*b.*c.*d.*e.*f')\nself.contains(self)\n"
+        "self.split('').all(x, x == 'a')\nself.replace('a', 'bbb').contains('x')",
+        ["abc"],
+    )
     deep = {
         "type": "array",
         "items": {
@@ -1095,16 +1189,26 @@ def _costs() -> Iterator[Case]:
         {"rule": "self.all(a, self.all(b, self.all(c, a + b >= c)))"},
         [[1] * 90, [1] * 9],
     )
-    yield from _of(record(a=text(), b=text(), l={"type": "array", "items": integer()}),
-                   "self.a == self.b\nself.a + self.b == 'x'\nself.l == self.l\nself.l.all(x, x in self.l)\nself.a in ['x', 'y']\n"
-                   "self.a < self.b\n[self.a, self.b].exists(x, x.size() > 3)\nself.a.startsWith(self.b)", [])  # fmt: skip
+    yield from _of(
+        record(a=text(), b=text(), l={"type": "array", "items": integer()}),
+        "self.a == self.b\nself.a + self.b == 'x'\nself.l == self.l\nself.l.all(x, x in self.l)\nself.a in ['x', 'y']\n"
+        "self.a < self.b\n[self.a, self.b].exists(x, x.size() > 3)\nself.a.startsWith(self.b)",
+        [],
+    )
 
 
 def _roots() -> Iterator[Case]:
     spec = {"type": "object", "properties": {"spec": POINT, "metadata": {"type": "object"}}}
-    for rule in ("self.metadata.name == 'a'", "self.metadata.name.startsWith('tests')", "self.kind == 'Nope'",
-                 "self.metadata.labels.size() == 0", "self.spec.x > 1", "has(self.spec)", "self.status == 1",
-                 "self.apiVersion.endsWith('v1')"):  # fmt: skip
+    for rule in (
+        "self.metadata.name == 'a'",
+        "self.metadata.name.startsWith('tests')",
+        "self.kind == 'Nope'",
+        "self.metadata.labels.size() == 0",
+        "self.spec.x > 1",
+        "has(self.spec)",
+        "self.status == 1",
+        "self.apiVersion.endsWith('v1')",
+    ):
         yield Case(spec, {"rule": rule}, [{"spec": {"x": 1}}, {"spec": {"x": 2}}, {}], root=True)
 
 

@@ -30,10 +30,16 @@ def small_ones() -> Iterator[Doc]:
     yield thing("v1", "Secret", data={"a": "Yg=="}, type="x/y")
     yield thing("v1", "ServiceAccount")
     yield thing("v1", "Event", involvedObject={"kind": "Pod", "namespace": "default", "name": "p"}, reason="Test")
-    yield thing("v1", "PersistentVolume", spec={"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"],
-                "hostPath": {"path": "/x"}})  # fmt: skip
-    yield thing("v1", "PersistentVolumeClaim", spec={"accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}}})  # fmt: skip
+    yield thing(
+        "v1",
+        "PersistentVolume",
+        spec={"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}},
+    )
+    yield thing(
+        "v1",
+        "PersistentVolumeClaim",
+        spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    )
     yield thing("v1", "ResourceQuota", spec={"hard": {"cpu": "1000m", "pods": 3}})
     yield thing("v1", "LimitRange", spec={"limits": [{"type": "Container", "max": {"cpu": "2"}}]})
     yield thing("v1", "ReplicationController", spec={"selector": {"a": "b"}, "template": TEMPLATE})
@@ -43,45 +49,93 @@ def small_ones() -> Iterator[Doc]:
     for kind in ("Deployment", "ReplicaSet", "DaemonSet"):
         yield thing("apps/v1", kind, spec={"selector": SELECTOR, "template": TEMPLATE})
     yield thing("apps/v1", "StatefulSet", spec={"selector": SELECTOR, "template": TEMPLATE, "serviceName": "s"})
-    yield thing("apps/v1", "StatefulSet", spec={"selector": SELECTOR, "template": TEMPLATE, "volumeClaimTemplates": [
-        {"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"],
-         "resources": {"requests": {"storage": "1Gi"}}}}]})  # fmt: skip
-    yield thing("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE, "replicas": 0,
-                "strategy": {"type": "Recreate"}})  # fmt: skip
+    yield thing(
+        "apps/v1",
+        "StatefulSet",
+        spec={
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "volumeClaimTemplates": [
+                {
+                    "metadata": {"name": "v"},
+                    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+                }
+            ],
+        },
+    )
+    yield thing(
+        "apps/v1",
+        "Deployment",
+        spec={"selector": SELECTOR, "template": TEMPLATE, "replicas": 0, "strategy": {"type": "Recreate"}},
+    )
     yield thing("apps/v1", "ControllerRevision", revision=1)
     yield thing("batch/v1", "Job", spec={"template": {"spec": {"containers": [container()], "restartPolicy": "Never"}}})
-    yield thing("batch/v1", "Job", spec={"completions": 5, "parallelism": 2, "completionMode": "Indexed",
-                "template": ONCE})  # fmt: skip
+    yield thing(
+        "batch/v1", "Job", spec={"completions": 5, "parallelism": 2, "completionMode": "Indexed", "template": ONCE}
+    )
     yield thing("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}})
     yield thing("policy/v1", "PodDisruptionBudget", spec={"selector": SELECTOR, "minAvailable": 1})
     yield thing("scheduling.k8s.io/v1", "PriorityClass", "p1", value=5)
     yield thing("node.k8s.io/v1", "RuntimeClass", "r1", handler="h")
     yield thing("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "me", "leaseDurationSeconds": 15})
-    yield thing("events.k8s.io/v1", "Event", eventTime="2026-01-01T00:00:00.000000Z", reportingController="a.b/c",
-                reportingInstance="i", action="Doing", reason="Test", type="Normal", note="n",
-                regarding={"kind": "Pod", "namespace": "default", "name": "p"})  # fmt: skip
+    yield thing(
+        "events.k8s.io/v1",
+        "Event",
+        eventTime="2026-01-01T00:00:00.000000Z",
+        reportingController="a.b/c",
+        reportingInstance="i",
+        action="Doing",
+        reason="Test",
+        type="Normal",
+        note="n",
+        regarding={"kind": "Pod", "namespace": "default", "name": "p"},
+    )
     yield thing("storage.k8s.io/v1", "StorageClass", "s1", provisioner="p")
     yield thing("storage.k8s.io/v1", "CSINode", "c1", spec={"drivers": [{"name": "d", "nodeID": "n"}]})
     yield thing("storage.k8s.io/v1", "CSIDriver", "d1", spec={})
     yield thing("storage.k8s.io/v1", "CSIStorageCapacity", storageClassName="s1", capacity="1024Gi")
-    yield thing("storage.k8s.io/v1", "VolumeAttachment", spec={"attacher": "a", "nodeName": "n",
-                "source": {"persistentVolumeName": "v"}})  # fmt: skip
+    yield thing(
+        "storage.k8s.io/v1",
+        "VolumeAttachment",
+        spec={"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
+    )
     yield thing("storage.k8s.io/v1", "VolumeAttributesClass", "v1", driverName="d", parameters={"a": "b"})
     requests = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
     yield thing("resource.k8s.io/v1", "ResourceClaim", spec=requests)
     yield thing("resource.k8s.io/v1", "ResourceClaimTemplate", spec={"spec": requests})
-    yield thing("resource.k8s.io/v1", "ResourceSlice", "slice", spec={"driver": "d.example", "nodeName": "n",
-                "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": "gpu-0", "capacity": {"memory": {"value": "1024Mi"}}}]})  # fmt: skip
+    yield thing(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "slice",
+        spec={
+            "driver": "d.example",
+            "nodeName": "n",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu-0", "capacity": {"memory": {"value": "1024Mi"}}}],
+        },
+    )
     yield thing("resource.k8s.io/v1", "DeviceClass", "gpu", spec={"selectors": [{"cel": {"expression": "true"}}]})
-    yield thing("rbac.authorization.k8s.io/v1", "Role", rules=[{"apiGroups": [""], "resources": ["pods"],
-                "verbs": ["get"]}])  # fmt: skip
-    yield thing("rbac.authorization.k8s.io/v1", "RoleBinding", subjects=[{"kind": "User", "name": "u"}],
-                roleRef={"kind": "Role", "name": "r"})  # fmt: skip
-    yield thing("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["10.1.1.1"]}],
-                ports=[{"port": 80}])  # fmt: skip
-    yield thing("autoscaling/v2", "HorizontalPodAutoscaler", spec={"maxReplicas": 3,
-                "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}})  # fmt: skip
+    yield thing(
+        "rbac.authorization.k8s.io/v1", "Role", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    )
+    yield thing(
+        "rbac.authorization.k8s.io/v1",
+        "RoleBinding",
+        subjects=[{"kind": "User", "name": "u"}],
+        roleRef={"kind": "Role", "name": "r"},
+    )
+    yield thing(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        addressType="IPv4",
+        endpoints=[{"addresses": ["10.1.1.1"]}],
+        ports=[{"port": 80}],
+    )
+    yield thing(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        spec={"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}},
+    )
 
 
 def whole_pods() -> Iterator[Doc]:
@@ -97,19 +151,33 @@ def whole_pods() -> Iterator[Doc]:
     yield pod(
         containers=[container(livenessProbe={"httpGet": {"port": 80}}, readinessProbe={"exec": {"command": ["x"]}})]
     )
-    yield pod(containers=[container(startupProbe={"grpc": {"port": 80}},
-                                    lifecycle={"preStop": {"httpGet": {"port": "web"}}})])  # fmt: skip
-    yield pod(containers=[container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-                                         {"name": "B", "value": "x"}])])  # fmt: skip
+    yield pod(
+        containers=[container(startupProbe={"grpc": {"port": 80}}, lifecycle={"preStop": {"httpGet": {"port": "web"}}})]
+    )
+    yield pod(
+        containers=[
+            container(
+                env=[
+                    {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    {"name": "B", "value": "x"},
+                ]
+            )
+        ]
+    )
     yield pod(initContainers=[container(name="i"), container(name="s", restartPolicy="Always")])
-    yield pod(serviceAccountName="me",
-              volumes=[{"name": "a"}, {"name": "b", "secret": {"secretName": "s"}},
-                       {"name": "c", "configMap": {"name": "m"}},
-                       {"name": "d", "hostPath": {"path": "/"}}, {"name": "e", "downwardAPI": {"items": [
-                           {"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
-                       {"name": "f", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
-                       {"name": "g", "persistentVolumeClaim": {"claimName": "x"}}],
-              containers=[container(volumeMounts=[{"name": "a", "mountPath": "/a"}])])  # fmt: skip
+    yield pod(
+        serviceAccountName="me",
+        volumes=[
+            {"name": "a"},
+            {"name": "b", "secret": {"secretName": "s"}},
+            {"name": "c", "configMap": {"name": "m"}},
+            {"name": "d", "hostPath": {"path": "/"}},
+            {"name": "e", "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+            {"name": "f", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+            {"name": "g", "persistentVolumeClaim": {"claimName": "x"}},
+        ],
+        containers=[container(volumeMounts=[{"name": "a", "mountPath": "/a"}])],
+    )
     yield pod(priorityClassName="high")
     yield pod(priorityClassName="patient")
     yield pod(priorityClassName="system-node-critical")
@@ -117,20 +185,51 @@ def whole_pods() -> Iterator[Doc]:
     yield pod(runtimeClassName="kata")
     yield pod(schedulingGates=[{"name": "a.b/c"}])
     yield pod(nodeName="n1")
-    yield pod(tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
-                            "tolerationSeconds": 5},
-                           {"operator": "Exists", "effect": "NoSchedule"}])  # fmt: skip
+    yield pod(
+        tolerations=[
+            {
+                "key": "node.kubernetes.io/not-ready",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 5,
+            },
+            {"operator": "Exists", "effect": "NoSchedule"},
+        ]
+    )
     yield pod(tolerations=[{"operator": "Exists"}])
-    yield pod(labels={"app": "x", "hash": "1"}, topologySpreadConstraints=[
-        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["hash"],
-         "labelSelector": {"matchLabels": {"app": "x"}}}])  # fmt: skip
+    yield pod(
+        labels={"app": "x", "hash": "1"},
+        topologySpreadConstraints=[
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "matchLabelKeys": ["hash"],
+                "labelSelector": {"matchLabels": {"app": "x"}},
+            }
+        ],
+    )
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "x"}}}
-    yield pod(labels={"app": "x", "hash": "1"}, affinity={"podAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{**term, "matchLabelKeys": ["hash"]}]}, "podAntiAffinity": {
-        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {
-            **term, "mismatchLabelKeys": ["hash"]}}]}})  # fmt: skip
-    yield pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}}})  # fmt: skip
+    yield pod(
+        labels={"app": "x", "hash": "1"},
+        affinity={
+            "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, "matchLabelKeys": ["hash"]}]},
+            "podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 1, "podAffinityTerm": {**term, "mismatchLabelKeys": ["hash"]}}
+                ]
+            },
+        },
+    )
+    yield pod(
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+                }
+            }
+        }
+    )
     yield pod(serviceAccountName="me", restartPolicy="Never", dnsPolicy="Default", terminationGracePeriodSeconds=0)
     yield pod(nodeSelector={}, hostNetwork=False, nodeName="", volumes=[], schedulerName="other")
     yield pod(schedulingGroup={"podGroupName": "g"})
@@ -283,19 +382,33 @@ def updated() -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
             ("status", put("status.disruptionsAllowed", 2)),
         ],
     )
-    yield thing("v1", "PersistentVolumeClaim", "u", spec={"accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}}}), [
-        ("", put("spec.accessModes", ["ReadOnlyMany"])),
-        ("", put("spec.volumeName", "v")),
-        ("status", put("status.phase", "Bound")),
-    ]  # fmt: skip
-    yield thing("v1", "PersistentVolume", "u", spec={"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-                "hostPath": {"path": "/x"}}), [
-        ("", put("spec.hostPath.path", "/y")),
-        ("", put("spec.claimRef", {"namespace": "default", "name": "x"})),
-        ("", put("spec.capacity.storage", "2Gi")),
-        ("status", put("status.phase", "Bound")),
-    ]  # fmt: skip
+    yield (
+        thing(
+            "v1",
+            "PersistentVolumeClaim",
+            "u",
+            spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        ),
+        [
+            ("", put("spec.accessModes", ["ReadOnlyMany"])),
+            ("", put("spec.volumeName", "v")),
+            ("status", put("status.phase", "Bound")),
+        ],
+    )
+    yield (
+        thing(
+            "v1",
+            "PersistentVolume",
+            "u",
+            spec={"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}},
+        ),
+        [
+            ("", put("spec.hostPath.path", "/y")),
+            ("", put("spec.claimRef", {"namespace": "default", "name": "x"})),
+            ("", put("spec.capacity.storage", "2Gi")),
+            ("status", put("status.phase", "Bound")),
+        ],
+    )
     yield (
         thing("v1", "ConfigMap", "u", data={"a": "b"}, immutable=True),
         [

@@ -71,8 +71,11 @@ def _good(version: str) -> Iterator[Doc]:
         yield group(version, preemptionPolicy="Never")
         yield group(version, parentCompositePodGroupName="parent")
         yield workload(version, {"name": "a", "preemptionPolicy": "Never"})
-        nested = {"name": "c", "schedulingPolicy": {"basic": {}}, "podGroupTemplates": [
-            {"name": "d", "schedulingPolicy": {"basic": {}}}]}  # fmt: skip
+        nested = {
+            "name": "c",
+            "schedulingPolicy": {"basic": {}},
+            "podGroupTemplates": [{"name": "d", "schedulingPolicy": {"basic": {}}}],
+        }
         yield workload(version, {"name": "a"}, compositePodGroupTemplates=[nested])
 
 
@@ -128,8 +131,14 @@ def _wrong_workloads(version: str) -> Iterator[Doc]:
 
 def updated(version: str) -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
     single, whole = _modes(version)
-    plain = group(version, "u", priorityClassName="high", disruptionMode=whole, **topology("example.com/rack"),
-                  **reference(version, "known", "workers"))  # fmt: skip
+    plain = group(
+        version,
+        "u",
+        priorityClassName="high",
+        disruptionMode=whole,
+        **topology("example.com/rack"),
+        **reference(version, "known", "workers"),
+    )
     referring = next(iter(reference(version, "known", "workers")))
     name = "podGroupTemplateRef.workload.podGroupTemplateName" if version == ALPHA else "workloadRef.templateName"
     yield (
@@ -163,18 +172,24 @@ def updated(version: str) -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
             ("", put("spec.schedulingConstraints", topology("example.com/rack")["schedulingConstraints"])),
         ],
     )
-    yield workload(version, {"name": "a"}, {"name": "b"}, name="u"), [
-        ("", put("metadata.labels", {"a": "b"})),
-        ("", put("spec.podGroupTemplates.0.schedulingPolicy.gang.minCount", 4)),
-        ("", put("spec.podGroupTemplates.0.schedulingPolicy", {"basic": {}})),
-        ("", put("spec.podGroupTemplates.0.name", "c")),
-        ("", put("spec.podGroupTemplates.1", None)),
-        ("", put("spec.podGroupTemplates.0.disruptionMode", whole)),
-        ("", put("spec.controllerRef", {"apiGroup": "batch", "kind": "Job", "name": "j"})),
-        ("", put("metadata.resourceVersion", None)),
-    ]  # fmt: skip
+    yield (
+        workload(version, {"name": "a"}, {"name": "b"}, name="u"),
+        [
+            ("", put("metadata.labels", {"a": "b"})),
+            ("", put("spec.podGroupTemplates.0.schedulingPolicy.gang.minCount", 4)),
+            ("", put("spec.podGroupTemplates.0.schedulingPolicy", {"basic": {}})),
+            ("", put("spec.podGroupTemplates.0.name", "c")),
+            ("", put("spec.podGroupTemplates.1", None)),
+            ("", put("spec.podGroupTemplates.0.disruptionMode", whole)),
+            ("", put("spec.controllerRef", {"apiGroup": "batch", "kind": "Job", "name": "j"})),
+            ("", put("metadata.resourceVersion", None)),
+        ],
+    )
     owned = {"apiGroup": "batch", "kind": "Job", "name": "j"}
-    yield workload(version, {"name": "a"}, name="v", controllerRef=owned), [
-        ("", put("spec.controllerRef.name", "k")),
-        ("", put("spec.controllerRef", None)),
-    ]  # fmt: skip
+    yield (
+        workload(version, {"name": "a"}, name="v", controllerRef=owned),
+        [
+            ("", put("spec.controllerRef.name", "k")),
+            ("", put("spec.controllerRef", None)),
+        ],
+    )

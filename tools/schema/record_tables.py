@@ -141,8 +141,13 @@ def others() -> list[tuple[Doc, Doc]]:
     labelled["metadata"]["labels"] = role
     addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "h"}]
     system = dict.fromkeys(("machineID", "systemUUID", "bootID", "kubeProxyVersion", "operatingSystem"), "x")
-    system |= {"architecture": "amd64", "kubeletVersion": "v1.36.4", "osImage": "Linux", "kernelVersion": "6",
-               "containerRuntimeVersion": "fake://1"}  # fmt: skip
+    system |= {
+        "architecture": "amd64",
+        "kubeletVersion": "v1.36.4",
+        "osImage": "Linux",
+        "kernelVersion": "6",
+        "containerRuntimeVersion": "fake://1",
+    }
     selected = {"selector": cases.SELECTOR, "template": cases.TEMPLATE, "replicas": 3}
     job = cases.thing("batch/v1", "Job", "t-job", spec={"template": cases.ONCE, "parallelism": 4})
     volume = {

@@ -34,8 +34,17 @@ def wrong_pods() -> Iterator[Doc]:
     yield pod(containers=[container(ports=[{"containerPort": 0}])])
     yield pod(containers=[container(ports=[{"containerPort": 70000}])])
     yield pod(containers=[container(ports=[{"containerPort": 80, "protocol": "X"}])])
-    yield pod(containers=[container(ports=[{"containerPort": 80, "name": "UP"}, {"containerPort": 80, "name": "a"},
-                                           {"containerPort": 81, "name": "a"}])])  # fmt: skip
+    yield pod(
+        containers=[
+            container(
+                ports=[
+                    {"containerPort": 80, "name": "UP"},
+                    {"containerPort": 80, "name": "a"},
+                    {"containerPort": 81, "name": "a"},
+                ]
+            )
+        ]
+    )
     yield pod(
         containers=[container(ports=[{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 80}])]
     )
@@ -94,29 +103,53 @@ def wrong_pods() -> Iterator[Doc]:
     )
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-    for terms in ([], [{}], [{"matchExpressions": [{"key": "a", "operator": "X"}]}],
-                  [{"matchExpressions": [{"key": "a", "operator": "In"}]}],
-                  [{"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}],
-                  [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]}],
-                  [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1", "2"]}]}],
-                  [{"matchExpressions": [{"key": "a b", "operator": "Exists"}]}],
-                  [{"matchFields": [{"key": "metadata.x", "operator": "In", "values": ["a"]}]}],
-                  [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}],
-                  [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}]):  # fmt: skip
+    for terms in (
+        [],
+        [{}],
+        [{"matchExpressions": [{"key": "a", "operator": "X"}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "In"}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1", "2"]}]}],
+        [{"matchExpressions": [{"key": "a b", "operator": "Exists"}]}],
+        [{"matchFields": [{"key": "metadata.x", "operator": "In", "values": ["a"]}]}],
+        [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}],
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}],
+    ):
         yield pod(affinity={"nodeAffinity": {required: {"nodeSelectorTerms": terms}}})
-    yield pod(affinity={"nodeAffinity": {preferred: [{"weight": 0, "preference": {}}, {"weight": 101, "preference": {
-        "matchExpressions": [{"key": "a", "operator": "In", "values": []}]}}]}})  # fmt: skip
-    for term in ({}, {"topologyKey": "a b"}, {"topologyKey": "z", "labelSelector": {"matchLabels": {"a b": "c"}}},
-                 {"topologyKey": "z", "namespaces": ["A_"]}, {"topologyKey": "z", "matchLabelKeys": ["a"]},
-                 {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]},
-                 {"topologyKey": "z", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
-                 {"topologyKey": "z", "namespaceSelector": {"matchExpressions": [
-                     {"key": "a", "operator": "DoesNotExist", "values": ["a"]}]}}):  # fmt: skip
+    yield pod(
+        affinity={
+            "nodeAffinity": {
+                preferred: [
+                    {"weight": 0, "preference": {}},
+                    {"weight": 101, "preference": {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}},
+                ]
+            }
+        }
+    )
+    for term in (
+        {},
+        {"topologyKey": "a b"},
+        {"topologyKey": "z", "labelSelector": {"matchLabels": {"a b": "c"}}},
+        {"topologyKey": "z", "namespaces": ["A_"]},
+        {"topologyKey": "z", "matchLabelKeys": ["a"]},
+        {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]},
+        {"topologyKey": "z", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+        {
+            "topologyKey": "z",
+            "namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "DoesNotExist", "values": ["a"]}]},
+        },
+    ):
         yield pod(affinity={"podAffinity": {required: [term]}})
         yield pod(affinity={"podAntiAffinity": {preferred: [{"weight": 200, "podAffinityTerm": term}]}})
     yield pod(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "500m"}})
-    yield pod(resourceClaims=[{"name": "A_", "resourceClaimName": "c"}, {"name": "b"}, {"name": "b",
-              "resourceClaimName": "c", "resourceClaimTemplateName": "d"}])  # fmt: skip
+    yield pod(
+        resourceClaims=[
+            {"name": "A_", "resourceClaimName": "c"},
+            {"name": "b"},
+            {"name": "b", "resourceClaimName": "c", "resourceClaimTemplateName": "d"},
+        ]
+    )
     yield pod(schedulingGroup={"podGroupName": "A_"})
     yield pod(initContainers=[container(name="c")])
     yield pod(initContainers=[container(name="i", restartPolicy="Sometimes")])
@@ -138,8 +171,19 @@ def wrong_others() -> Iterator[Doc]:
     yield thing("v1", "Namespace", "A_")
     yield thing("v1", "Namespace", "a.b")
     yield thing("v1", "Node", "N_")
-    yield thing("v1", "Node", "n", spec={"taints": [{"key": "a", "effect": "X"}, {"key": "", "effect": "NoSchedule"},
-                {"key": "a", "effect": ""}, {"key": "k", "value": "c d", "effect": "NoExecute"}]})  # fmt: skip
+    yield thing(
+        "v1",
+        "Node",
+        "n",
+        spec={
+            "taints": [
+                {"key": "a", "effect": "X"},
+                {"key": "", "effect": "NoSchedule"},
+                {"key": "a", "effect": ""},
+                {"key": "k", "value": "c d", "effect": "NoExecute"},
+            ]
+        },
+    )
     yield thing("v1", "Node", "n", spec={"taints": [{"key": "a", "effect": "NoSchedule"}] * 2})
     yield thing("v1", "Node", "n", status={"capacity": {"cpu": "-1"}, "allocatable": {"a.b/c": "1500m"}})
     yield thing("v1", "Node", "n", spec={"podCIDRs": ["x"], "providerID": "a"})
@@ -162,29 +206,75 @@ def wrong_others() -> Iterator[Doc]:
         yield thing("apps/v1", kind, spec={"selector": SELECTOR, "template": {"metadata": {"labels": {"a": "b"}}}})
         yield thing("apps/v1", kind, spec={"selector": SELECTOR, "template": ONCE})
         yield thing("apps/v1", kind, "A_", spec={"selector": {"matchLabels": {"a b": "c"}}, "template": TEMPLATE})
-        yield thing("apps/v1", kind, spec={"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]},
-                    "template": TEMPLATE})  # fmt: skip
+        yield thing(
+            "apps/v1",
+            kind,
+            spec={"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}, "template": TEMPLATE},
+        )
     for kind in ("Deployment", "ReplicaSet", "StatefulSet"):
         yield thing("apps/v1", kind, spec={"selector": SELECTOR, "template": TEMPLATE, "replicas": -1})
-    yield thing("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE, "strategy": {
-        "type": "Recreate", "rollingUpdate": {"maxSurge": 1}}})  # fmt: skip
-    yield thing("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE, "minReadySeconds": -1,
-                "revisionHistoryLimit": -1, "progressDeadlineSeconds": 0})  # fmt: skip
-    yield thing("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE, "strategy": {
-        "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}})  # fmt: skip
-    yield thing("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE, "strategy": {
-        "rollingUpdate": {"maxSurge": "x", "maxUnavailable": "200%"}}})  # fmt: skip
+    yield thing(
+        "apps/v1",
+        "Deployment",
+        spec={
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "strategy": {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}},
+        },
+    )
+    yield thing(
+        "apps/v1",
+        "Deployment",
+        spec={
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "minReadySeconds": -1,
+            "revisionHistoryLimit": -1,
+            "progressDeadlineSeconds": 0,
+        },
+    )
+    yield thing(
+        "apps/v1",
+        "Deployment",
+        spec={
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}},
+        },
+    )
+    yield thing(
+        "apps/v1",
+        "Deployment",
+        spec={
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "strategy": {"rollingUpdate": {"maxSurge": "x", "maxUnavailable": "200%"}},
+        },
+    )
     yield thing("v1", "ReplicationController", spec={"selector": {"a": "c"}, "template": TEMPLATE, "replicas": -1})
     yield thing("batch/v1", "Job", spec={"template": {"spec": {"containers": [container()]}}})
-    yield thing("batch/v1", "Job", spec={"template": ONCE, "parallelism": -1, "completions": -1, "backoffLimit": -1,
-                "activeDeadlineSeconds": -1, "ttlSecondsAfterFinished": -1})  # fmt: skip
+    yield thing(
+        "batch/v1",
+        "Job",
+        spec={
+            "template": ONCE,
+            "parallelism": -1,
+            "completions": -1,
+            "backoffLimit": -1,
+            "activeDeadlineSeconds": -1,
+            "ttlSecondsAfterFinished": -1,
+        },
+    )
     yield thing("batch/v1", "Job", spec={"template": ONCE, "completionMode": "X"})
     yield thing("batch/v1", "Job", spec={"template": ONCE, "completionMode": "Indexed"})
     yield thing("batch/v1", "Job", spec={"template": ONCE, "selector": SELECTOR})
     yield thing("batch/v1", "Job", spec={})
     yield thing("batch/v1", "CronJob", spec={"schedule": "x", "jobTemplate": {"spec": {"template": ONCE}}})
-    yield thing("batch/v1", "CronJob", spec={"jobTemplate": {"spec": {"template": TEMPLATE}}, "concurrencyPolicy": "X",
-                "startingDeadlineSeconds": -1})  # fmt: skip
+    yield thing(
+        "batch/v1",
+        "CronJob",
+        spec={"jobTemplate": {"spec": {"template": TEMPLATE}}, "concurrencyPolicy": "X", "startingDeadlineSeconds": -1},
+    )
     yield thing("policy/v1", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
     yield thing("policy/v1", "PodDisruptionBudget", spec={"minAvailable": -1, "selector": {"matchLabels": {"a b": ""}}})
     yield thing("policy/v1", "PodDisruptionBudget", spec={"minAvailable": "200%"})

@@ -109,9 +109,13 @@ class AssembledCluster:
         kubelet = self._parts.kubelet or self._kubelet(renew_interval=renewal_for(self._assembly.names))
         controllers = [*self._usual(self._unattended), *self._parts.others, *self.schedulers, kubelet]
         return VirtualRuntime(
-            self.store, controllers, clock=clock, seed=(self._assembly.seed or 0) + 2, latencies=latencies,
+            self.store,
+            controllers,
+            clock=clock,
+            seed=(self._assembly.seed or 0) + 2,
+            latencies=latencies,
             perform=perform,
-        )  # fmt: skip
+        )
 
     def _usual(self, *also: Member) -> list[Controller]:
         return self._assembly.controllers(self.store, beside=needed_beside(self.schedulers), also=also)
@@ -191,11 +195,16 @@ class ClusterAssembly:
 
     def controllers(
         self, view: DocView, *, beside: Collection[str] = (), also: Sequence[Member] = ()
-    ) -> list[Controller]:  # fmt: skip
+    ) -> list[Controller]:
         """The chosen controllers and those of `beside`, as one, with members of the caller's between them."""
         return housekeepers(
-            view, names=self.names, beside=beside, also=also, settings=self.settings, announce=self._announce,
-        )  # fmt: skip
+            view,
+            names=self.names,
+            beside=beside,
+            also=also,
+            settings=self.settings,
+            announce=self._announce,
+        )
 
     def _attendance(self, scheduler: Scheduler | None) -> Attendance:
         """Where somebody else schedules, any name may be served."""

@@ -27,9 +27,12 @@ def pods_of(document: Doc) -> Iterator[Doc]:
     assert expander is not None
     metadata = document["metadata"]
     owner = {
-        "apiVersion": document["apiVersion"], "kind": document["kind"], "name": metadata["name"],
-        "uid": metadata["uid"], "controller": True,
-    }  # fmt: skip
+        "apiVersion": document["apiVersion"],
+        "kind": document["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
     for name, template, count, labels, notes in expander(document):
         theirs = template.get("metadata") or {}
         for index in range(count):

@@ -32,4 +32,4 @@ def recorded_cluster(setup: Setup, names: Sequence[str], settings: Sequence[obje
     """What a cluster of one setup is made of, with these controllers. All its generators begin where they always do."""
     return ClusterAssembly(
         SchedulerAssembly(setups=[setup], options=Options(seed=1)), names=names, settings=settings, seed=0
-    )  # fmt: skip
+    )

@@ -91,9 +91,11 @@ class SchedulerAssembly:
         present = {setup.family for setup in self.setups}
         return [
             name
-            for family in families() if family.name in present
-            for name, entry in family.controllers.items() if not entry.with_plugins
-        ]  # fmt: skip
+            for family in families()
+            if family.name in present
+            for name, entry in family.controllers.items()
+            if not entry.with_plugins
+        ]
 
     @property
     def unattended(self) -> Mapping[Kind, str]:
@@ -121,8 +123,9 @@ class SchedulerAssembly:
         config = self.current
         options = replace(
             self._options,
-            initial_backoff=config.pod_initial_backoff_seconds, max_backoff=config.pod_max_backoff_seconds,
-        )  # fmt: skip
+            initial_backoff=config.pod_initial_backoff_seconds,
+            max_backoff=config.pod_max_backoff_seconds,
+        )
         return Scheduler(self._profiles(config, self._configs), options)
 
     def first_objects(self, view: DocView) -> list[Controller]:

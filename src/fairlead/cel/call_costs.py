@@ -304,12 +304,16 @@ _SORTED_KINDS = (
     "int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes",
 )  # fmt: skip
 _BY_OVERLOAD: Mapping[str, Rule] = {
-    "list_slice": _slice, "list_flatten": _flatten, "list_flatten_int": _flatten, "lists_range": _range,
-    "list_reverse": _reverse, "list_distinct": _squared(2.0),
-    "list_sets_contains_list": _sets(1), "list_sets_intersects_list": _sets(1), "list_sets_equivalent_list": _sets(2),
-    **{
-        f"list_{kind}_sort": _squared(2.0 + PER_CHARACTER * (kind in ("string", "bytes"))) for kind in _SORTED_KINDS
-    },
+    "list_slice": _slice,
+    "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
+    "lists_range": _range,
+    "list_reverse": _reverse,
+    "list_distinct": _squared(2.0),
+    "list_sets_contains_list": _sets(1),
+    "list_sets_intersects_list": _sets(1),
+    "list_sets_equivalent_list": _sets(2),
+    **{f"list_{kind}_sort": _squared(2.0 + PER_CHARACTER * (kind in ("string", "bytes"))) for kind in _SORTED_KINDS},
     **{
         f"list_{kind}_sortByAssociatedKeys": _squared(2.0 + PER_CHARACTER * (kind in ("string", "bytes")), by_keys=True)
         for kind in _SORTED_KINDS
@@ -318,7 +322,7 @@ _BY_OVERLOAD: Mapping[str, Rule] = {
     "cidr_contains_ip_ip": _in_network(NOTHING, text=False),
     "cidr_contains_cidr_string": _in_network(_ADDRESS.scaled(PER_CHARACTER).plus(ONE), text=True),
     "cidr_contains_cidr": _in_network(_ADDRESS.scaled(PER_CHARACTER).plus(ONE), text=False),
-}  # fmt: skip
+}
 _BY_FUNCTION: Mapping[str, Rule] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _through_list),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_length),
@@ -328,9 +332,19 @@ _BY_FUNCTION: Mapping[str, Rule] = {
 }  # fmt: skip
 _COMPARING = ("less", "greater", "less_equals", "greater_equals")
 _STANDARD: Mapping[str, Rule] = {
-    "string_format": _formatted, "string_to_bytes": _to_bytes, "bytes_to_string": _to_text, "strings_quote": _quoted,
-    "starts_with_string": _read, "ends_with_string": _read, "in_list": _in_list, "matches_string": _matches,
-    "contains_string": _contains, "add_string": _added, "add_bytes": _added, "add_list": _joined_lists,
+    "string_format": _formatted,
+    "string_to_bytes": _to_bytes,
+    "bytes_to_string": _to_text,
+    "strings_quote": _quoted,
+    "starts_with_string": _read,
+    "ends_with_string": _read,
+    "in_list": _in_list,
+    "matches_string": _matches,
+    "contains_string": _contains,
+    "add_string": _added,
+    "add_bytes": _added,
+    "add_list": _joined_lists,
     **{f"{name}_{kind}": _compared for name in _COMPARING for kind in ("string", "bytes")},
-    "equals": _compared, "not_equals": _compared,
-}  # fmt: skip
+    "equals": _compared,
+    "not_equals": _compared,
+}

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 NAMES: Mapping[str, Type] = {
     **{name: Type("type", (Type(name),)) for name in ("bool", "bytes", "double", "int", "string", "uint", "type")},
     "optional_type": parse_type("type(optional_type(A))"),
-    "list": parse_type("type(list(A))"), "map": parse_type("type(map(A, B))"), "null_type": parse_type("type(null)"),
+    "list": parse_type("type(list(A))"),
+    "map": parse_type("type(map(A, B))"),
+    "null_type": parse_type("type(null)"),
     **{name: Type("type", (Type(name),)) for name in ("net.IP", "net.CIDR")},
     "google.protobuf.Duration": parse_type("type(duration)"),
     "google.protobuf.Timestamp": parse_type("type(timestamp)"),
-}  # fmt: skip
+}
 _WITHOUT_FIELDS = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "kubernetes.NamedFormat"})
 """Types of the API server that are objects and have no fields."""
 

@@ -122,8 +122,20 @@ def _to_double(value: Any) -> float:
 def _to_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"1": True, "t": True, "T": True, "true": True, "TRUE": True, "True": True,
-             "0": False, "f": False, "F": False, "false": False, "FALSE": False, "False": False}  # fmt: skip
+    words = {
+        "1": True,
+        "t": True,
+        "T": True,
+        "true": True,
+        "TRUE": True,
+        "True": True,
+        "0": False,
+        "f": False,
+        "F": False,
+        "false": False,
+        "FALSE": False,
+        "False": False,
+    }
     if isinstance(value, str) and value in words:
         return words[value]
     raise _no_conversion(value, "bool")
@@ -338,9 +350,12 @@ GLOBAL: dict[str, tuple[Overload, ...]] = {
     "optional.none": (_f(act=lambda: Maybe(False)),),
     "optional.ofNonZeroValue": (_f("dyn", act=_of_non_zero),),
     **_BOTH_WAYS,
-    **{name.removeprefix("."): tuple(_f(*o.params, act=o.act) for o in rows)
-       for name, rows in {**TEXT_FUNCTIONS, **NET_FUNCTIONS}.items() if name.startswith(".")},
-}  # fmt: skip
+    **{
+        name.removeprefix("."): tuple(_f(*o.params, act=o.act) for o in rows)
+        for name, rows in {**TEXT_FUNCTIONS, **NET_FUNCTIONS}.items()
+        if name.startswith(".")
+    },
+}
 
 METHODS: dict[str, tuple[Overload, ...]] = {
     "compareTo": (_f("quantity", "quantity", act=_order), _f("semver", "semver", act=_order)),
@@ -365,9 +380,12 @@ METHODS: dict[str, tuple[Overload, ...]] = {
     "unwrapOpt": (_f("list", act=_unwrapped),),
     "validate": (_f("kubernetes.NamedFormat", "string", act=NamedFormat.validate),),
     **_BOTH_WAYS,
-    **{name: tuple(_f(*o.params, act=o.act) for o in rows)
-       for name, rows in {**TEXT_FUNCTIONS, **NET_FUNCTIONS}.items() if not name.startswith(".")},
-}  # fmt: skip
+    **{
+        name: tuple(_f(*o.params, act=o.act) for o in rows)
+        for name, rows in {**TEXT_FUNCTIONS, **NET_FUNCTIONS}.items()
+        if not name.startswith(".")
+    },
+}
 NAMESPACES = frozenset(name.partition(".")[0] for name in GLOBAL if "." in name) | {"cel", "math", "lists"}
 """Words that may stand before the dot of a function's name."""
 

@@ -133,10 +133,16 @@ def _loop(call: Call, target: Expression, args: Sequence[Expression]) -> Express
 def _names(function: str, args: Sequence[Expression]) -> tuple[str, ...] | None:
     """The variables of a loop; None if the call is none."""
     counts = {
-        "all": {2: 1, 3: 2}, "exists": {2: 1, 3: 2}, "exists_one": {2: 1}, "existsOne": {3: 2}, "filter": {2: 1},
-        "map": {2: 1, 3: 1}, "transformList": {3: 2, 4: 2}, "transformMap": {3: 2, 4: 2},
+        "all": {2: 1, 3: 2},
+        "exists": {2: 1, 3: 2},
+        "exists_one": {2: 1},
+        "existsOne": {3: 2},
+        "filter": {2: 1},
+        "map": {2: 1, 3: 1},
+        "transformList": {3: 2, 4: 2},
+        "transformMap": {3: 2, 4: 2},
         "transformMapEntry": {3: 2, 4: 2},
-    }  # fmt: skip
+    }
     count = counts.get(function, {}).get(len(args), 0)
     for arg in args[:count]:
         if not isinstance(arg, Ident):
@@ -156,6 +162,4 @@ def _of_optional(call: Call, target: Expression, args: Sequence[Expression], aga
     bound = _bind(at, name.name, Call(at, "value", again, ()), args[1])
     if call.function == "optMap":
         bound = Call(at, "optional.of", None, (bound,))
-    return Call(
-        at, "_?_:_", None, (Call(at, "hasValue", target, ()), bound, Call(at, "optional.none", None, ()))
-    )  # fmt: skip
+    return Call(at, "_?_:_", None, (Call(at, "hasValue", target, ()), bound, Call(at, "optional.none", None, ())))

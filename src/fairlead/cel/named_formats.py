@@ -73,12 +73,19 @@ def _like(regex: str, says: str, longest: int, *, prefix: bool = False) -> Calla
 def _qualified(text: str) -> list[str]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return ["a qualified name " + _NAME_PART_SAYS.replace("')", "') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')")]  # noqa: E501  # fmt: skip
+        return [
+            "a qualified name "
+            + _NAME_PART_SAYS.replace(
+                "')", "') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )
+        ]
     found = []
     if slash:
-        found = ["prefix part must be non-empty"] if not prefix else [
-            f"prefix part {one}" for one in _like(_SUBDOMAIN, _SUBDOMAIN_SAYS, 253)(prefix)
-        ]  # fmt: skip
+        found = (
+            ["prefix part must be non-empty"]
+            if not prefix
+            else [f"prefix part {one}" for one in _like(_SUBDOMAIN, _SUBDOMAIN_SAYS, 253)(prefix)]
+        )
     if not name:
         found.append("name part must be non-empty")
     elif len(name) > 63:

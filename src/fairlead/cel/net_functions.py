@@ -131,9 +131,12 @@ def _query(url: SplitResult) -> dict[str, list[str]]:
 
 def _global_unicast(address: Address) -> bool:
     return not (
-        address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or address.is_link_local
         or str(address) == "255.255.255.255"
-    )  # fmt: skip
+    )
 
 
 def _link_local_multicast(address: Address) -> bool:

@@ -110,8 +110,17 @@ def _upper(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    named = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
-             '"': '\\"'}  # fmt: skip
+    named = {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
     return '"' + "".join(named.get(char, char) for char in text) + '"'
 
 

@@ -36,12 +36,25 @@ _MOST_EXPLAINED = 200
 
 
 @click.command("bug-report")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where to write it.  [default: fairlead-bug-report-TIME.tar.gz]")  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-              help="The scheduler's configuration file.  [default: the running scheduler's configuration]")  # fmt: skip
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The cluster.  [default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config]")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write it.  [default: fairlead-bug-report-TIME.tar.gz]",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The scheduler's configuration file.  [default: the running scheduler's configuration]",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The cluster.  [default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config]",
+)
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
 @click.option("--server", metavar="URL", help="The port of a running `fairlead scheduler`.  [default: port 10259 here]")
 @click.option("--anonymous", is_flag=True, help="Replace names of objects, labels and images by numbers.")

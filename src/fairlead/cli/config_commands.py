@@ -45,9 +45,14 @@ def config_group() -> None:
 
 @config_group.command("check")
 @click.argument("file", type=click.Path())
-@click.option("--queues", metavar="FILE", type=click.Path(), multiple=True,
-              help="Volcano: Queues (and Nodes and PodGroups), to be checked with the configuration: manifests, a "
-                   "directory of them, or a file of `fairlead snapshot save`. Repeat for several.")  # fmt: skip
+@click.option(
+    "--queues",
+    metavar="FILE",
+    type=click.Path(),
+    multiple=True,
+    help="Volcano: Queues (and Nodes and PodGroups), to be checked with the configuration: manifests, a "
+    "directory of them, or a file of `fairlead snapshot save`. Repeat for several.",
+)
 @click.option("--kubeconfig", metavar="FILE", type=click.Path(), help="Volcano: the same, from this cluster.")
 @click.option("--context", metavar="NAME", help="Volcano: the same, from the cluster of this context.")
 @click.option("--compatible", is_flag=True, help="Volcano: overlook what the original overlooks, and say what it is.")

@@ -43,9 +43,11 @@ class SimulatedDevices:
     def device_class(self) -> Doc:
         expression = f'device.driver == "{self.driver}"'
         return {
-            "apiVersion": DEVICE_CLASS.api_version, "kind": DEVICE_CLASS.kind, "metadata": {"name": self.word},
+            "apiVersion": DEVICE_CLASS.api_version,
+            "kind": DEVICE_CLASS.kind,
+            "metadata": {"name": self.word},
             "spec": {"selectors": [{"cel": {"expression": expression}}]},
-        }  # fmt: skip
+        }
 
     def slice_for(self, node: str) -> Doc:
         device: Doc = {}

@@ -140,7 +140,7 @@ class EmbeddedCluster:
         self._observation = SchedulerObservation(self._scheduler, telemetry)
         self._runtime = cluster.live(
             clock=self._clock, on_step=self._observation.after_step, on_turn=self._observation.after_turn
-        )  # fmt: skip
+        )
 
     def _answerers(self) -> list[Answerer]:
         return [] if self._scheduler is None else [answerer(partial(self._runtime.ask, self._scheduler))]
@@ -154,11 +154,17 @@ class EmbeddedCluster:
         ports = [options.port] if options.port or not kept.number else [kept.number, 0]
         for attempt, port in enumerate(ports, start=1):
             self._server = Server(
-                self.store, token=credentials.token, tls=credentials.tls(),
-                host=options.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
-                answerers=self._answerers(), attendance=self._attendance,
+                self.store,
+                token=credentials.token,
+                tls=credentials.tls(),
+                host=options.bind,
+                port=port,
+                ready=self._is_ready,
+                explainers=self._explainers(),
+                answerers=self._answerers(),
+                attendance=self._attendance,
                 metrics=partial(self._observation.exposition, self._runtime),
-            )  # fmt: skip
+            )
             try:
                 await self._server.start()
                 break
@@ -184,8 +190,9 @@ class EmbeddedCluster:
         if stays and (self.options.fleet.shapes or self.options.fleet.objects):
             log.warning(
                 "--shape and --nodes-file add no nodes to the %d that %s has; --nodes N adds what is missing",
-                len(known), self._origin(),
-            )  # fmt: skip
+                len(known),
+                self._origin(),
+            )
         missing = [] if stays else self.options.fleet.documents(now=self._clock.now())
         missing = [node for node in missing if node["metadata"]["name"] not in known]
         for start in range(0, len(missing), _AT_ONCE):

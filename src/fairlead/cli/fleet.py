@@ -150,8 +150,10 @@ class Fleet:
         if self.nodes is not None and self.nodes < counted:
             raise ConfigError(f"the shapes count {counted} nodes, more than --nodes {self.nodes}")
         if self.nodes is not None and self.nodes > counted and self.shapes and not self._shared:
-            raise ConfigError(f"the shapes count {counted} nodes, fewer than --nodes {self.nodes}",
-                              hint="leave the count of one shape away, then it takes the rest")  # fmt: skip
+            raise ConfigError(
+                f"the shapes count {counted} nodes, fewer than --nodes {self.nodes}",
+                hint="leave the count of one shape away, then it takes the rest",
+            )
 
     def __len__(self) -> int:
         return self._made + len(self.objects)
@@ -199,7 +201,13 @@ class Fleet:
         zone = self.zones[number % len(self.zones)] if self.zones else ""
         return simulated_node(
             name,
-            cpu=resources.pop("cpu"), memory=resources.pop("memory"), pods=resources.pop("pods"),
-            zone=zone, region=REGION if zone else "", extra=resources, now=now,
-            labels=shape.labels, taints=shape.taints,
-        )  # fmt: skip
+            cpu=resources.pop("cpu"),
+            memory=resources.pop("memory"),
+            pods=resources.pop("pods"),
+            zone=zone,
+            region=REGION if zone else "",
+            extra=resources,
+            now=now,
+            labels=shape.labels,
+            taints=shape.taints,
+        )

@@ -91,9 +91,13 @@ def _shape(path: Path, number: int, entry: Any) -> NodeShape:
         raise ConfigError("is not a list of devices", file=str(path), path=f"{where}.devices", hint=example)
     try:
         return NodeShape(
-            _texts(path, f"{where}.resources", entry.get("resources")), count, str(entry.get("name", "")), labels,
-            tuple(taints), tuple(parse_device(one) for one in devices),
-        )  # fmt: skip
+            _texts(path, f"{where}.resources", entry.get("resources")),
+            count,
+            str(entry.get("name", "")),
+            labels,
+            tuple(taints),
+            tuple(parse_device(one) for one in devices),
+        )
     except ConfigError as error:
         raise ConfigError(error.message, file=str(path), path=where, hint=error.hint) from None
 

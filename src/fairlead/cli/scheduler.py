@@ -89,38 +89,86 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("scheduler", cls=_KubeFlags)
-@click.option("--config", type=_FILE, metavar="FILE",
-              help="KubeSchedulerConfiguration (or a legacy Policy). Read again when it changes.")  # fmt: skip
+@click.option(
+    "--config",
+    type=_FILE,
+    metavar="FILE",
+    help="KubeSchedulerConfiguration (or a legacy Policy). Read again when it changes.",
+)
 @click.option("--policy-config-file", type=_FILE, metavar="FILE", help="A legacy Policy in the place of --config.")
 @click.option("--policy-configmap", metavar="NAME", help="A ConfigMap that holds one under the key policy.cfg.")
-@click.option("--policy-configmap-namespace", default="kube-system", show_default=True, metavar="NAME",
-              help="Where that ConfigMap is.")  # fmt: skip
-@click.option("--kubeconfig", type=_FILE, metavar="FILE",
-              help="Default: the configuration's, KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's "
-                   "own.")  # fmt: skip
+@click.option(
+    "--policy-configmap-namespace",
+    default="kube-system",
+    show_default=True,
+    metavar="NAME",
+    help="Where that ConfigMap is.",
+)
+@click.option(
+    "--kubeconfig",
+    type=_FILE,
+    metavar="FILE",
+    help="Default: the configuration's, KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's own.",
+)
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
 @click.option("--master", metavar="URL", help="Address of the API server, over the kubeconfig's.")
 @click.option("--write-config-to", type=_FILE, metavar="FILE", help="Write the effective configuration and leave.")
-@click.option("--bind-address", default="127.0.0.1", show_default=True, metavar="ADDRESS",
-              help="Where to serve health, metrics and explanations.")  # fmt: skip
+@click.option(
+    "--bind-address",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to serve health, metrics and explanations.",
+)
 @click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0 turns it off.")
 @click.option("--tls-cert-file", type=_FILE, metavar="FILE", help="Certificate of that port.")
 @click.option("--tls-private-key-file", type=_FILE, metavar="FILE", help="Key of that certificate.")
-@click.option("--authentication-token-file", type=_FILE, metavar="FILE",
-              help="Bearer token for that port, in the place of asking the API server who may use it.")  # fmt: skip
-@click.option("--authentication-kubeconfig", type=_FILE, metavar="FILE",
-              help="Where tokens are reviewed when the port is not on loopback.  [default: the cluster]")  # fmt: skip
-@click.option("--authorization-kubeconfig", type=_FILE, metavar="FILE",
-              help="Where access is reviewed then.  [default: the cluster]")  # fmt: skip
-@click.option("--authorization-always-allow-paths", "authorization_always_allow_paths", callback=_paths,
-              default="/healthz,/readyz,/livez", show_default=True, metavar="PATH,...",
-              help="Paths of that port that anybody may read; health always is one.")  # fmt: skip
+@click.option(
+    "--authentication-token-file",
+    type=_FILE,
+    metavar="FILE",
+    help="Bearer token for that port, in the place of asking the API server who may use it.",
+)
+@click.option(
+    "--authentication-kubeconfig",
+    type=_FILE,
+    metavar="FILE",
+    help="Where tokens are reviewed when the port is not on loopback.  [default: the cluster]",
+)
+@click.option(
+    "--authorization-kubeconfig",
+    type=_FILE,
+    metavar="FILE",
+    help="Where access is reviewed then.  [default: the cluster]",
+)
+@click.option(
+    "--authorization-always-allow-paths",
+    "authorization_always_allow_paths",
+    callback=_paths,
+    default="/healthz,/readyz,/livez",
+    show_default=True,
+    metavar="PATH,...",
+    help="Paths of that port that anybody may read; health always is one.",
+)
 @click.option("--kube-api-qps", type=float, metavar="N", help="Requests a second; -1 is no limit. Without --config.")
 @click.option("--kube-api-burst", type=int, metavar="N", help="Requests at once. Without --config.")
-@click.option("--pod-max-in-unschedulable-pods-duration", "unschedulable_limit", default="5m", show_default=True,
-              callback=_duration, metavar="DURATION", help="How long a refused pod waits for an event.")  # fmt: skip
-@click.option("--leader-elect", type=bool, is_flag=False, flag_value="true", metavar="BOOL",
-              help="Act only while holding the lease.")  # fmt: skip
+@click.option(
+    "--pod-max-in-unschedulable-pods-duration",
+    "unschedulable_limit",
+    default="5m",
+    show_default=True,
+    callback=_duration,
+    metavar="DURATION",
+    help="How long a refused pod waits for an event.",
+)
+@click.option(
+    "--leader-elect",
+    type=bool,
+    is_flag=False,
+    flag_value="true",
+    metavar="BOOL",
+    help="Act only while holding the lease.",
+)
 @_leader_flag("lease-duration", "How long a lease lasts that nobody renews.")
 @_leader_flag("renew-deadline", "How long the leader tries to renew before it gives up.")
 @_leader_flag("retry-period", "Time between two tries.")
@@ -129,23 +177,37 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @gates_option("A=true,B=false.")
 @compatible_option
 @volcano_options
-@click.option("--volcano-controllers", is_flag=True,
-              help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip
+@click.option(
+    "--volcano-controllers", is_flag=True, help="Make PodGroups for plain pods and keep Queues, where nobody else does."
+)
 @click.option(
     "--evictions-in",
     callback=_namespaced,
     metavar="NAMESPACE/NAME",
     help="Keep the last evictions in this ConfigMap, so that `fairlead evictions` knows them after a restart.",
 )
-@click.option("--replace-refused-pods", is_flag=True,
-              help="Replace pods that a kubelet refused as OutOfcpu and the like: delete them, and make bare pods "
-                   "again.")  # fmt: skip
-@click.option("--tracing-endpoint", metavar="URL",
-              help="Send a span for each scheduling cycle and plugin to this OpenTelemetry collector (OTLP over "
-                   "HTTP). Needs fairlead[tracing].")  # fmt: skip
+@click.option(
+    "--replace-refused-pods",
+    is_flag=True,
+    help="Replace pods that a kubelet refused as OutOfcpu and the like: delete them, and make bare pods again.",
+)
+@click.option(
+    "--tracing-endpoint",
+    metavar="URL",
+    help="Send a span for each scheduling cycle and plugin to this OpenTelemetry collector (OTLP over "
+    "HTTP). Needs fairlead[tracing].",
+)
 @click.option("--logging-format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("-v", "--v", "verbosity", type=int, default=0, show_default=True, metavar="N",
-              help="2: every decision. 4: everything.")  # fmt: skip
+@click.option(
+    "-v",
+    "--v",
+    "verbosity",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="2: every decision. 4: everything.",
+)
 def scheduler_command(**flags: Any) -> None:
     """Schedule the pods of a cluster, in kube-scheduler's place.
 

@@ -94,12 +94,18 @@ class SchedulerFlags:
         """From what click gives, by the names of the options."""
         leader = {name.removeprefix("leader_elect_"): value for name, value in flags.items()}
         return cls(
-            config=_group(ConfigFlags, flags), cluster=_group(ClusterFlags, flags), leader=_group(LeaderFlags, leader),
-            port=_group(PortFlags, flags), volcano=volcano, volcano_controllers=flags["volcano_controllers"],
-            replace_refused_pods=flags["replace_refused_pods"], evictions_in=flags["evictions_in"],
+            config=_group(ConfigFlags, flags),
+            cluster=_group(ClusterFlags, flags),
+            leader=_group(LeaderFlags, leader),
+            port=_group(PortFlags, flags),
+            volcano=volcano,
+            volcano_controllers=flags["volcano_controllers"],
+            replace_refused_pods=flags["replace_refused_pods"],
+            evictions_in=flags["evictions_in"],
             tracing_endpoint=flags["tracing_endpoint"],
-            unschedulable_limit=flags["unschedulable_limit"], verbosity=flags["verbosity"],
-        )  # fmt: skip
+            unschedulable_limit=flags["unschedulable_limit"],
+            verbosity=flags["verbosity"],
+        )
 
 
 def _group(made: type[Group], flags: Mapping[str, Any]) -> Group:

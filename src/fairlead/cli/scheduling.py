@@ -12,13 +12,13 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.assembly.asking import answerer, prepare_for_questions
+from fairlead.assembly.asking import Ask, answerer, prepare_for_questions
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
@@ -55,6 +55,8 @@ from fairlead.volcano.grants import CARDS, ROUNDS, SHARDS
 from fairlead.volcano.rounds.partition import Sharding
 
 if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
     from fairlead.cli.scheduler_flags import PortFlags, SchedulerFlags
     from fairlead.client.credentials import Connection
     from fairlead.client.mirror import Mirror
@@ -97,24 +99,25 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         assert assembly is not None
         scheduler = assembly.scheduler(world.view, config_maps=await _config_maps(assembly, api))
         scheduler.ledger.restore(await _evictions(api, flags.evictions_in))
-        telemetry = Telemetry(
-            requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
-            sources=metrics_of_families(), also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS,
-            built_in=frozenset(BUILT_IN),
-        )  # fmt: skip
+        telemetry = _telemetry(
+            flags,
+            requests=lambda: _requests(connection, api),
+            leading=lambda: _leading(elector, config),
+            also=lambda: health.metrics(),
+        )
         refused = RefusedPods(world.view, scheduler.profiles, replace=flags.replace_refused_pods)
         observation = SchedulerObservation(
             scheduler, telemetry, refused=refused, tracer=_tracer(flags.tracing_endpoint, opened)
         )
         runtime = LiveRuntime(
-            world, [scheduler, refused, *cluster.joining(world.view)],
-            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=observation.after_step, on_turn=observation.after_turn,
-        )  # fmt: skip
+            world,
+            [scheduler, refused, *cluster.joining(world.view)],
+            limits=RuntimeLimits(in_flight=IN_FLIGHT),
+            on_step=observation.after_step,
+            on_turn=observation.after_turn,
+        )
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
-        status = SchedulerStatus(
-            partial(runtime.ask, scheduler, figures_of), elector=elector, bound=telemetry.bound, reporter=reporter,
-            silences=world.view.silences, profiles=lambda: list(scheduler.profiles),
-        )  # fmt: skip
+        status = _status(partial(runtime.ask, scheduler), scheduler, world.view, elector, telemetry, reporter)
         opened.enter_context(status.hearing_errors())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
         stopping = stop_on_signals(runtime)
@@ -126,17 +129,52 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
-            metrics=partial(observation.exposition, runtime), reset=telemetry.reset,
-            config=lambda: to_document(assembly.current), status=status.document,
-            explainers=[partial(runtime.ask, scheduler)], answerers=[answerer(partial(runtime.ask, scheduler))],
-            host=flags.port.bind_address, port=flags.port.secure_port,
-            guard=guard_of(flags.port, connection, opened), tls=tls_of(flags.port),
+            metrics=partial(observation.exposition, runtime),
+            reset=telemetry.reset,
+            config=lambda: to_document(assembly.current),
+            status=status.document,
+            explainers=[partial(runtime.ask, scheduler)],
+            answerers=[answerer(partial(runtime.ask, scheduler))],
+            host=flags.port.bind_address,
+            port=flags.port.secure_port,
+            guard=guard_of(flags.port, connection, opened),
+            tls=tls_of(flags.port),
             always_allowed=flags.port.authorization_always_allow_paths,
-        )  # fmt: skip
+        )
         await _serve(opened, flags.port, server)
         in_background(opened, _review_rights(flags, connection, config, cluster, scheduler))
         in_background(opened, asyncio.to_thread(prepare_for_questions))
         await lead(elector, runtime, stopping, stands_by=not waits)
+
+
+def _telemetry(
+    flags: SchedulerFlags,
+    *,
+    requests: Callable[[], Mapping[tuple[str, str, str], int]],
+    leading: Callable[[], tuple[str, bool] | None],
+    also: Callable[[], Iterable[Metric]],
+) -> Telemetry:
+    return Telemetry(
+        requests=requests,
+        leading=leading,
+        sources=metrics_of_families(),
+        also=also,
+        tell=flags.verbosity >= DECISIONS,
+        built_in=frozenset(BUILT_IN),
+    )
+
+
+def _status(
+    ask: Ask, scheduler: Scheduler, view: Mirror, elector: Elector | None, telemetry: Telemetry, reporter: ApiReporter
+) -> SchedulerStatus:
+    return SchedulerStatus(
+        partial(ask, figures_of),
+        elector=elector,
+        bound=telemetry.bound,
+        reporter=reporter,
+        silences=view.silences,
+        profiles=lambda: list(scheduler.profiles),
+    )
 
 
 async def _review_rights(
@@ -151,12 +189,15 @@ async def _review_rights(
     }
     of_families = [("volcano", task) for task, done in of_volcano.items() if done]
     tasks = Tasks(
-        places=True, kube=volcano is None or not volcano.only,
+        places=True,
+        kube=volcano is None or not volcano.only,
         of_families=[*of_families, *tasks_of_plugins(scheduler.watches)],
-        controllers=tuple(cluster.names), elects=election.leader_elect,
-        asks_who=flags.port.asks_who, replaces=flags.replace_refused_pods,
+        controllers=tuple(cluster.names),
+        elects=election.leader_elect,
+        asks_who=flags.port.asks_who,
+        replaces=flags.replace_refused_pods,
         keeps_evictions=flags.evictions_in is not None,
-    )  # fmt: skip
+    )
     lease = (election.resource_namespace, election.resource_name)
     await review_rights(connection, tasks.needs(scheduler.watches), lease)
 
@@ -243,10 +284,13 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
     return Elector(
         api,
         Election(
-            election.resource_name, election.resource_namespace,
-            lease=election.lease_duration, renew=election.renew_deadline, retry=election.retry_period,
+            election.resource_name,
+            election.resource_namespace,
+            lease=election.lease_duration,
+            renew=election.renew_deadline,
+            retry=election.retry_period,
         ),
-    )  # fmt: skip
+    )
 
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:

@@ -29,8 +29,12 @@ def snapshot_group() -> None:
 @click.argument("file", type=_FILE)
 @click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")
 @click.option("--context", metavar="NAME", help="Which of the kubeconfig's contexts.")
-@click.option("--redact", is_flag=True, help="Leave out what may be private: values of variables, commands, arguments, "
-                                             "probes, and annotations that nobody schedules by.")  # fmt: skip
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Leave out what may be private: values of variables, commands, arguments, "
+    "probes, and annotations that nobody schedules by.",
+)
 @click.option("--redact-images", is_flag=True, help="Also replace the registries of images.")
 def save_command(file: Path, kubeconfig: str | None, context: str | None, redact: bool, redact_images: bool) -> None:
     """Save a cluster's nodes, pods, workloads, volumes, budgets, quotas and so on in FILE.
@@ -61,8 +65,13 @@ async def _collected(
 
 @snapshot_group.command("load")
 @click.argument("file", type=_FILE)
-@click.option("--data", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="The directory of a new cluster, for `fairlead up --data DIR`.")  # fmt: skip
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The directory of a new cluster, for `fairlead up --data DIR`.",
+)
 def load_command(file: Path, data: Path) -> None:
     """Make a cluster of FILE in a directory, to be started with `fairlead up --data DIR`.
 

@@ -77,45 +77,112 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
 
 
 @click.command("up")
-@click.option("--nodes", type=click.IntRange(min=0), metavar="N",
-              help=f"How many simulated nodes.  [default: {DEFAULT_NODES}]")  # fmt: skip
-@click.option("--zones", default="3", show_default=True, metavar="N|NAMES", callback=_each(parse_zones),
-              help="How many zones the nodes are in, or their names (a,b,c).")  # fmt: skip
-@click.option("--shape", "shapes", multiple=True, metavar="[COUNT:]RES=N,...", callback=_each(parse_shape),
-              help="What nodes offer: cpu=8,memory=32Gi,pods=110,nvidia.com/gpu=8. Repeat for several shapes; "
-                   "5:cpu=64,memory=256Gi gives five such nodes. Also name=gpu, type=p4d.24xlarge, label.team=ml, "
-                   "taint.gpu=yes:NoSchedule.")  # fmt: skip
-@click.option("--nodes-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Shapes of nodes, or Node objects, in YAML; beside or in the place of --shape.")  # fmt: skip
-@click.option("--device", "devices", multiple=True, metavar="DRIVER:N[,NAME=VALUE...]", callback=_each(parse_device),
-              help="Devices that every node has, for resource claims: gpu.example.com:8,model=H100,memory=80Gi. "
-                   "A DeviceClass of the driver's first word (gpu) is made. May be repeated.")  # fmt: skip
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=DEFAULT_KUBECONFIG,
-              show_default=True, callback=_not_the_users_own,
-              help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
-                   "cluster's; the default gives way to fairlead-2.kubeconfig and so on.")  # fmt: skip
+@click.option(
+    "--nodes", type=click.IntRange(min=0), metavar="N", help=f"How many simulated nodes.  [default: {DEFAULT_NODES}]"
+)
+@click.option(
+    "--zones",
+    default="3",
+    show_default=True,
+    metavar="N|NAMES",
+    callback=_each(parse_zones),
+    help="How many zones the nodes are in, or their names (a,b,c).",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="[COUNT:]RES=N,...",
+    callback=_each(parse_shape),
+    help="What nodes offer: cpu=8,memory=32Gi,pods=110,nvidia.com/gpu=8. Repeat for several shapes; "
+    "5:cpu=64,memory=256Gi gives five such nodes. Also name=gpu, type=p4d.24xlarge, label.team=ml, "
+    "taint.gpu=yes:NoSchedule.",
+)
+@click.option(
+    "--nodes-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Shapes of nodes, or Node objects, in YAML; beside or in the place of --shape.",
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="DRIVER:N[,NAME=VALUE...]",
+    callback=_each(parse_device),
+    help="Devices that every node has, for resource claims: gpu.example.com:8,model=H100,memory=80Gi. "
+    "A DeviceClass of the driver's first word (gpu) is made. May be repeated.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=DEFAULT_KUBECONFIG,
+    show_default=True,
+    callback=_not_the_users_own,
+    help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
+    "cluster's; the default gives way to fairlead-2.kubeconfig and so on.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
-@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", callback=_an_address,
-              help="Address to listen on. Anything but loopback lets others reach this cluster.")  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Keep objects, certificates and the token in DIR, and go on from there the next time.")  # fmt: skip
+@click.option(
+    "--bind",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    callback=_an_address,
+    help="Address to listen on. Anything but loopback lets others reach this cluster.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep objects, certificates and the token in DIR, and go on from there the next time.",
+)
 @click.option("--fsync", is_flag=True, help="With --data: survive power cuts too, at the price of slower writes.")
-@click.option("--leave-out-damaged", is_flag=True,
-              help="With --data: set objects aside that the disk has damaged, and start without them.")  # fmt: skip
-@click.option("--scheduler", type=click.Choice(["fairlead", "none"]), default="fairlead", show_default=True,
-              help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
-@click.option("--check-bindings", is_flag=True,
-              help="Refuse a Binding to a node without room for the pod, so that several schedulers can share "
-                   "nodes.")  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The scheduler's configuration (KubeSchedulerConfiguration).")  # fmt: skip
-@click.option("--descheduler", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="With a profile of Koordinator's: move pods by this configuration of its descheduler.")  # fmt: skip
-@click.option("--controllers", default="all", show_default=True, metavar="NAMES", callback=_each(choose_controllers),
-              help="Which controllers run, by their names in kube-controller-manager: all, none, NAME,NAME,... or "
-                   "-NAME,... for all but these. Others may then do their work.")  # fmt: skip
-@click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Begin with the cluster in a file of `fairlead snapshot save`.")  # fmt: skip
+@click.option(
+    "--leave-out-damaged",
+    is_flag=True,
+    help="With --data: set objects aside that the disk has damaged, and start without them.",
+)
+@click.option(
+    "--scheduler",
+    type=click.Choice(["fairlead", "none"]),
+    default="fairlead",
+    show_default=True,
+    help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.",
+)
+@click.option(
+    "--check-bindings",
+    is_flag=True,
+    help="Refuse a Binding to a node without room for the pod, so that several schedulers can share nodes.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The scheduler's configuration (KubeSchedulerConfiguration).",
+)
+@click.option(
+    "--descheduler",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With a profile of Koordinator's: move pods by this configuration of its descheduler.",
+)
+@click.option(
+    "--controllers",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    callback=_each(choose_controllers),
+    help="Which controllers run, by their names in kube-controller-manager: all, none, NAME,NAME,... or "
+    "-NAME,... for all but these. Others may then do their work.",
+)
+@click.option(
+    "--from",
+    "snapshot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Begin with the cluster in a file of `fairlead snapshot save`.",
+)
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)
 @compatible_option
@@ -146,15 +213,17 @@ def up_command(**flags: Any) -> None:
 
 def _options(
     flags: Mapping[str, Any], fleet: Fleet, kubeconfig: KubeconfigFile, volcano: VolcanoSetup | None
-) -> UpOptions:  # fmt: skip
+) -> UpOptions:
     """NumPy, aiohttp and the rest are imported here, once the options are known to be good."""
     from fairlead.cli.embedded import UpOptions
 
     return UpOptions(
-        fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
+        fleet=fleet,
+        kubeconfig=kubeconfig,
+        assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
         **{name: flags[name] for name in _PASSED_ON},
-    )  # fmt: skip
+    )
 
 
 def _check(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> None:
@@ -166,9 +235,10 @@ def _check(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> None:
     if flags["scheduler"] == "fairlead":
         return
     useless = {
-        "--config": flags["config"] is not None, "--feature-gates": flags["gates"] != OWN_GATES,
+        "--config": flags["config"] is not None,
+        "--feature-gates": flags["gates"] != OWN_GATES,
         "--volcano-conf": volcano is not None,
-    }  # fmt: skip
+    }
     for option, given in useless.items():
         if given:
             raise click.UsageError(f"{option} is for the scheduler, and --scheduler none runs none")

@@ -124,15 +124,22 @@ def load_kubeconfig(paths: str | Path, context: str | None = None) -> Connection
         if not merged.config:
             raise ConfigError("no configuration found", file=text)
         loader = KubeConfigLoader(
-            config_dict=merged.config, active_context=context, config_persister=merged.save_changes,
-            config_base_path=None, temp_file_path=keys,
-        )  # fmt: skip
+            config_dict=merged.config,
+            active_context=context,
+            config_persister=merged.save_changes,
+            config_base_path=None,
+            temp_file_path=keys,
+        )
         settings = _Settings()
         loader.load_and_set(settings)
         user = _user_of(merged.config.value, loader.current_context["context"])
         if "exec" in user and not settings.api_key and not settings.cert_file:
-            raise ConfigError("; ".join(errors) or "the exec plugin gave no credentials", path="users[].user.exec",
-                              file=text, hint="run the plugin's command by hand to see what it says")  # fmt: skip
+            raise ConfigError(
+                "; ".join(errors) or "the exec plugin gave no credentials",
+                path="users[].user.exec",
+                file=text,
+                hint="run the plugin's command by hand to see what it says",
+            )
         namespace = loader.current_context["context"].get("namespace") or "default"
         again = loader.load_and_set if "tokenFile" in user else None
         return _connection(settings, namespace=namespace, reload=again)
@@ -145,9 +152,10 @@ def load_in_cluster(*, directory: Path = SERVICE_ACCOUNT, environ: Mapping[str, 
     settings = _Settings()
     with _config_errors(str(directory)):
         loader = InClusterConfigLoader(
-            token_filename=str(directory / "token"), cert_filename=str(directory / "ca.crt"),
+            token_filename=str(directory / "token"),
+            cert_filename=str(directory / "ca.crt"),
             environ=os.environ if environ is None else environ,
-        )  # fmt: skip
+        )
         loader.load_and_set(settings)
         namespace_file = directory / "namespace"
         namespace = namespace_file.read_text().strip() if namespace_file.exists() else "default"
@@ -178,10 +186,13 @@ def _connection(settings: _Settings, *, namespace: str, reload: Callable[[_Setti
         if settings.cert_file:
             tls.load_cert_chain(settings.cert_file, settings.key_file)
     return Connection(
-        server=settings.host, tls=tls, server_name=settings.tls_server_name or "", namespace=namespace,
+        server=settings.host,
+        tls=tls,
+        server_name=settings.tls_server_name or "",
+        namespace=namespace,
         proxy=settings.proxy or _proxy_from_environment(settings.host),
         authorization=_authorization(settings, reload) if settings.api_key else None,
-    )  # fmt: skip
+    )
 
 
 def _authorization(settings: _Settings, reload: Callable[[_Settings], None] | None) -> Callable[[], str]:

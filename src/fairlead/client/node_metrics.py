@@ -27,9 +27,7 @@ _CPU_QUERY = (
     'avg_over_time(clamp_min(100 - (avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m])) * 100), 0)'
     f"[{_PERIOD}:30s])"
 )
-_MEMORY_QUERY = (
-    f"100*avg_over_time(((1-node_memory_MemAvailable_bytes/node_memory_MemTotal_bytes))[{_PERIOD}:30s])"
-)  # fmt: skip
+_MEMORY_QUERY = f"100*avg_over_time(((1-node_memory_MemAvailable_bytes/node_memory_MemTotal_bytes))[{_PERIOD}:30s])"
 _CUSTOM_CPU, _CUSTOM_MEMORY = "node_cpu_usage_avg", "node_memory_usage_avg"
 _CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
 _AT_ONCE = 500

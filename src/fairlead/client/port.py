@@ -32,9 +32,7 @@ class Query:
     @classmethod
     def of(cls, watch: Watch) -> Query:
         """What a controller's watch asks for."""
-        return cls(
-            namespace=watch.namespace, label_selector=watch.label_selector, field_selector=watch.field_selector
-        )  # fmt: skip
+        return cls(namespace=watch.namespace, label_selector=watch.label_selector, field_selector=watch.field_selector)
 
 
 EVERYTHING = Query()

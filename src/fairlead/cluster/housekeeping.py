@@ -61,8 +61,9 @@ _BUILT_IN: Mapping[str, ControllerEntry] = {
 }
 _OF_FAMILIES = {name: entry for family in families() for name, entry in family.controllers.items()}
 _CONTROLLERS: Mapping[str, ControllerEntry] = {
-    **_BUILT_IN, **{name: entry for name, entry in _OF_FAMILIES.items() if not entry.with_plugins}
-}  # fmt: skip
+    **_BUILT_IN,
+    **{name: entry for name, entry in _OF_FAMILIES.items() if not entry.with_plugins},
+}
 
 ALL_CONTROLLERS: tuple[str, ...] = tuple(_CONTROLLERS)
 """The names of all controllers that can be chosen."""

@@ -218,9 +218,13 @@ def _plain(go: str) -> str:
     if go.startswith("[]") and go != "[]uint8":
         return "a list"
     words = {
-        "string": "a text in quotes", "bool": "true or false", "int32": "a whole number",
-        "int64": "a whole number", "float32": "a number", "[]uint8": "base64 text",
-    }  # fmt: skip
+        "string": "a text in quotes",
+        "bool": "true or false",
+        "int32": "a whole number",
+        "int64": "a whole number",
+        "float32": "a number",
+        "[]uint8": "base64 text",
+    }
     if go in words:
         return words[go]
     return "a mapping" if go[:1] == "v" else "another type"

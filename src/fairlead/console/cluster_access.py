@@ -19,9 +19,19 @@ Work = Callable[["KubeApi", str], Coroutine[Any, Any, Answer]]
 
 
 def cluster_options(command: Command) -> Command:
-    """`--kubeconfig` and `--context`; the order of the defaults is that of `api.client.credentials.connect`."""
-    kubeconfig = click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")  # fmt: skip
+    """`--kubeconfig` and `--context`; the order of the defaults is that of `client.credentials.connect`."""
+    return _options(command, "Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")
+
+
+def controller_cluster_options(command: Command) -> Command:
+    """`cluster_options` for what may also run in a pod of the cluster, with the pod's own credentials."""
+    return _options(command, "Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's own.")
+
+
+def _options(command: Command, defaults: str) -> Command:
+    kubeconfig = click.option(
+        "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=defaults
+    )
     context = click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
     return kubeconfig(context(command))
 

@@ -31,10 +31,12 @@ class UnknownToScheduler(FairleadError):
 
 def server_options(command: Command) -> Command:
     """`--server` and `--token-file`, for a scheduler that no kubeconfig names."""
-    server = click.option("--server", metavar="URL",
-                          help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]")  # fmt: skip
-    token = click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                         help="The token for --server.")  # fmt: skip
+    server = click.option(
+        "--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"
+    )
+    token = click.option(
+        "--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The token for --server."
+    )
     return server(token(command))
 
 

@@ -19,9 +19,13 @@ KOORD_MIGRATION_JOB = define(
 )
 KOORD_NODE_METRIC = define("slo.koordinator.sh/v1alpha1", "NodeMetric", "nodemetrics", cluster=True)
 KOORD_NODE_TOPOLOGY = define(
-    "topology.node.k8s.io/v1alpha1", "NodeResourceTopology", "noderesourcetopologies", cluster=True,
-    short="node-res-topo", sub="",
-)  # fmt: skip
+    "topology.node.k8s.io/v1alpha1",
+    "NodeResourceTopology",
+    "noderesourcetopologies",
+    cluster=True,
+    short="node-res-topo",
+    sub="",
+)
 KOORD_NODE_SLO = define("slo.koordinator.sh/v1alpha1", "NodeSLO", "nodeslos", cluster=True)
 KOORD_SCHEDULE_EXPLANATION = define(
     "scheduling.koordinator.sh/v1alpha1", "ScheduleExplanation", "scheduleexplanations", short="sched-exp"

@@ -95,10 +95,12 @@ def _contains(known: Any, asked: Any, *, by_type: bool) -> bool:
         if not isinstance(known, dict):
             return False
         return all(
-            _has_condition(known, value) if by_type and name == "conditions"
+            _has_condition(known, value)
+            if by_type and name == "conditions"
             else _contains(known.get(name), value, by_type=by_type)
-            for name, value in asked.items() if name not in TIMES
-        )  # fmt: skip
+            for name, value in asked.items()
+            if name not in TIMES
+        )
     if isinstance(asked, list):
         return bool(without_times(known) == without_times(asked))
     return bool(known == asked)

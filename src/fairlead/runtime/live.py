@@ -282,8 +282,14 @@ class _Driver:
             if trouble.at == now:
                 where = "/".join(map(str, trouble.key)) if isinstance(trouble.key, tuple) else trouble.key
                 cause = (trouble.controller, trouble.message)
-                self._said.say(cause, logging.WARNING, "%s failed over %s and tries again: %s", trouble.controller,
-                               where, trouble.message)  # fmt: skip
+                self._said.say(
+                    cause,
+                    logging.WARNING,
+                    "%s failed over %s and tries again: %s",
+                    trouble.controller,
+                    where,
+                    trouble.message,
+                )
 
     def _tell(self, listener: Callable[[_Told], None], told: _Told) -> None:
         """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""
@@ -292,14 +298,23 @@ class _Driver:
         except Exception as error:
             if repr(error) not in self._untold:
                 self._untold.add(repr(error))
-                log.error("what a step of %s did could not be told; this is said once", self.name, exc_info=error,
-                          extra={"controller": self.name})  # fmt: skip
+                log.error(
+                    "what a step of %s did could not be told; this is said once",
+                    self.name,
+                    exc_info=error,
+                    extra={"controller": self.name},
+                )
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1
         delay = _AFTER_FAILURE.delay(self._failures, self._rng)
-        log.error("a step of %s failed, the next in %.1f s at the latest", self.name, delay,
-                  exc_info=error, extra={"controller": self.name})  # fmt: skip
+        log.error(
+            "a step of %s failed, the next in %.1f s at the latest",
+            self.name,
+            delay,
+            exc_info=error,
+            extra={"controller": self.name},
+        )
         return self._clock.now() + delay
 
     def _receive(self, replies: Sequence[Reply]) -> None:

@@ -104,9 +104,15 @@ class ApiReporter:
         if isinstance(error, NotFound) and rank is not WriteClass.BIND:
             return  # it is gone, and nothing is left to be done
         self._said.say(
-            (rank, type(error)), logging.WARNING,
-            "%s %s %s/%s failed: %s", _DOING[rank], write.kind.resource, write.namespace, write.name, error,
-        )  # fmt: skip
+            (rank, type(error)),
+            logging.WARNING,
+            "%s %s %s/%s failed: %s",
+            _DOING[rank],
+            write.kind.resource,
+            write.namespace,
+            write.name,
+            error,
+        )
 
     # ---- outages ----
 
@@ -118,8 +124,10 @@ class ApiReporter:
             lasted, self._failing_since = now - self._failing_since, None
             log.warning(
                 "the API server is back after %.1f s: %d requests failed, %d writes waited",
-                lasted, failed, self.waiting(),
-            )  # fmt: skip
+                lasted,
+                failed,
+                self.waiting(),
+            )
 
     def _fails(self, error: ApiError) -> None:
         self._failed_meanwhile += 1
@@ -127,5 +135,6 @@ class ApiReporter:
             self._failing_since = self._answered_at
             log.error(
                 "the API server cannot be reached since %.1f s ago: %s; nothing is scheduled until it is back",
-                self._clock() - self._answered_at, error,
-            )  # fmt: skip
+                self._clock() - self._answered_at,
+                error,
+            )

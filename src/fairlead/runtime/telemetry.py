@@ -191,9 +191,14 @@ class Telemetry:
 
     def _histograms(self) -> tuple[Histogram, ...]:
         return (
-            self._attempt_seconds, self._algorithm_seconds, self._victims, self._sli_seconds, self._pod_attempts,
-            self._point_seconds, self._plugin_seconds,
-        )  # fmt: skip
+            self._attempt_seconds,
+            self._algorithm_seconds,
+            self._victims,
+            self._sli_seconds,
+            self._pod_attempts,
+            self._point_seconds,
+            self._plugin_seconds,
+        )
 
 
 def _log_decision(decision: Decision) -> None:

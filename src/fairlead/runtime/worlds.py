@@ -128,7 +128,7 @@ class _Fed:
         for watch in watches:
             self._subscriptions[watch] = self._store.subscribe(
                 watch.kind, Query.of(watch), buffer=sys.maxsize, wake=self._wake
-            )  # fmt: skip
+            )
 
     def _follow_definitions(self) -> None:
         """Subscribe again to kinds whose CustomResourceDefinition was added or changed."""

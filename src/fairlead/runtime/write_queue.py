@@ -311,9 +311,16 @@ def merged_patch(old: Write, new: Write) -> Write | None:
         return None
     by_type = new.patch_type is PatchType.STRATEGIC
     return Write(
-        new.verb, new.kind, new.namespace, new.name, _merged(old.body, new.body, by_type=by_type),
-        subresource=new.subresource, patch_type=new.patch_type, params=new.params, note=new.note,
-    )  # fmt: skip
+        new.verb,
+        new.kind,
+        new.namespace,
+        new.name,
+        _merged(old.body, new.body, by_type=by_type),
+        subresource=new.subresource,
+        patch_type=new.patch_type,
+        params=new.params,
+        note=new.note,
+    )
 
 
 def _says_the_same(old: Write, new: Write) -> bool:

@@ -264,6 +264,10 @@ def _surprise(write: Write, error: Exception) -> Reply:
     """A defect of ours must not cost the controller its reply, nor pass unseen."""
     log.error(
         "write failed unexpectedly: %s %s %s/%s",
-        write.verb.value, write.kind.resource, write.namespace, write.name, exc_info=error,
-    )  # fmt: skip
+        write.verb.value,
+        write.kind.resource,
+        write.namespace,
+        write.name,
+        exc_info=error,
+    )
     return Reply(write, None, InternalError(f"{type(error).__name__}: {error}"))

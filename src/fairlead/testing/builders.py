@@ -137,7 +137,7 @@ class PodBuilder(Builder):
 
     def tolerates(
         self, key: str = "", effect: str = "", *, value: str | None = None, seconds: int | None = None
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Without a value: whatever the taint's value is; without a key: every taint."""
         toleration: Doc = {"operator": "Exists"} if value is None else {"operator": "Equal", "value": value}
         given = {"key": key, "effect": effect, "tolerationSeconds": seconds}
@@ -169,9 +169,7 @@ class PodBuilder(Builder):
         """Only where no pod with these labels is, in the same domain of `over`."""
         return self._near("podAntiAffinity", labels, over)
 
-    def spread(
-        self, labels: Mapping[str, str], *, over: str, skew: int = 1, when: str = "DoNotSchedule"
-    ) -> Self:  # fmt: skip
+    def spread(self, labels: Mapping[str, str], *, over: str, skew: int = 1, when: str = "DoNotSchedule") -> Self:
         """Spread evenly with other pods of these labels over the domains of a node label."""
         constraint = {"maxSkew": skew, "topologyKey": over, "whenUnsatisfiable": when}
         return self._appended(

@@ -104,13 +104,16 @@ class Harness:
         self._served: Served | None = None
         self._pod_watch = PodWatch(self.store, self._clock) if records else None
         self.assembled = assembly.over(
-            self.store, schedulers=None if factories is None else [make(self.store) for make in factories],
-            others=[make(self.store) for make in controllers], script=script,
-        )  # fmt: skip
+            self.store,
+            schedulers=None if factories is None else [make(self.store) for make in factories],
+            others=[make(self.store) for make in controllers],
+            script=script,
+        )
         self.runtime = self.assembled.virtual(
-            self._clock, latencies=latencies,
+            self._clock,
+            latencies=latencies,
             perform=perform if records else partial(_without_events, self.store, perform),
-        )  # fmt: skip
+        )
         self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
 
     @classmethod
@@ -314,7 +317,7 @@ class Harness:
 
 def _assembly(
     config: str | Path | Doc | None, volcano: str | Path | None, plugins: Sequence[Plugin], seed: int
-) -> SchedulerAssembly:  # fmt: skip
+) -> SchedulerAssembly:
     from fairlead.testing.scheduler_choice import scheduler_assembly
 
     return scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 def scheduler_assembly(
     config: str | Path | Doc | None, *, volcano: str | Path | None, plugins: Sequence[Plugin], seed: int
-) -> SchedulerAssembly:  # fmt: skip
+) -> SchedulerAssembly:
     """Raises ConfigError if the configuration cannot be used."""
     return SchedulerAssembly(
-        kube_config(config), setups=_setups(volcano), plugins=plugins, options=Options(seed=seed),
-    )  # fmt: skip
+        kube_config(config),
+        setups=_setups(volcano),
+        plugins=plugins,
+        options=Options(seed=seed),
+    )
 
 
 def kube_config(config: str | Path | Doc | None) -> KubeConfig | None:

@@ -62,9 +62,13 @@ class Served:
     async def _serve(self, begun: Callable[[], None], stopped: asyncio.Event) -> None:
         credentials = Credentials.generate(now=time.time())
         server = Server(
-            self._cluster.store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers,
-            answerers=self._answerers, attendance=self._cluster.attendance,
-        )  # fmt: skip
+            self._cluster.store,
+            token=credentials.token,
+            tls=credentials.tls(),
+            explainers=self._explainers,
+            answerers=self._answerers,
+            attendance=self._cluster.attendance,
+        )
         await server.start()
         try:
             self.url = server.url

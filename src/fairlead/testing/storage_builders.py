@@ -54,8 +54,10 @@ class VolumeBuilder(Builder):
     def __init__(self, name: str, storage: str) -> None:
         super().__init__(name, "")
         self._doc["spec"] = {
-            "accessModes": ["ReadWriteOnce"], "capacity": {"storage": storage}, "hostPath": {"path": "/disk"},
-        }  # fmt: skip
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": storage},
+            "hostPath": {"path": "/disk"},
+        }
 
     def of_class(self, name: str) -> Self:
         """Of this StorageClass."""

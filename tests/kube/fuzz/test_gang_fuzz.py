@@ -56,9 +56,15 @@ class Tally:
             self.forced += 1
             by_us = [mine[name]] if name in mine and _always([facts[seed] for facts in often], name) == expected else []
             if any(value != said for value in [*expected, *by_us]):
-                self.differences.append({
-                    "seed": seed, "fact": name, "theirs": said, "ours": mine.get(name), "virtually": expected[0],
-                })  # fmt: skip
+                self.differences.append(
+                    {
+                        "seed": seed,
+                        "fact": name,
+                        "theirs": said,
+                        "ours": mine.get(name),
+                        "virtually": expected[0],
+                    }
+                )
         return len(self.differences) == before
 
 

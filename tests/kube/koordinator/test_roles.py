@@ -161,9 +161,12 @@ async def a_node_is_drained(lab: Lab) -> None:
 
 async def test_in_koordinators_place_all_that_is_granted_is_used(tmp_path: Path) -> None:
     plane = ControlPlane(
-        tmp_path, gates=f"{GANG_GATES},DRAExtendedResource=true", runtime_config="scheduling.k8s.io/v1alpha2=true",
-        accounts=(OURS,), audited=True,
-    )  # fmt: skip
+        tmp_path,
+        gates=f"{GANG_GATES},DRAExtendedResource=true",
+        runtime_config="scheduling.k8s.io/v1alpha2=true",
+        accounts=(OURS,),
+        audited=True,
+    )
     config, port = tmp_path / "scheduler.yaml", free_port()
     config.write_text(scheduler_config())
     async with laboratory(plane) as lab:

@@ -98,9 +98,9 @@ async def test_the_same_pods_run_and_the_same_are_refused(tmp_path: Path) -> Non
     stories: Sequence[Story] = STORIES
     commands = {"theirs": [real_binary("koord-scheduler")], "ours": OURS}
     async with AsyncExitStack() as opened:
-        labs = await asyncio.gather(*(
-            opened.enter_async_context(_at_work(tmp_path / name, command)) for name, command in commands.items()
-        ))  # fmt: skip
+        labs = await asyncio.gather(
+            *(opened.enter_async_context(_at_work(tmp_path / name, command)) for name, command in commands.items())
+        )
         for quiet in QUIET:
             both = await asyncio.gather(*(_told(lab, stories, quiet) for lab in labs))
             found = [(story, *ends) for story, *ends in zip(stories, *both, strict=True) if ends[0] != ends[1]]

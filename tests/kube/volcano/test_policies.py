@@ -92,8 +92,12 @@ def group_of(member: Doc) -> Doc:
     spec = {"minMember": 1, "queue": "default", "priorityClassName": rank}
     status = {"phase": "Running" if "nodeName" in member["spec"] else "Inqueue"}
     return {
-        "apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec, "status": status,
-    }  # fmt: skip
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": status,
+    }
 
 
 def budget(allowed: int) -> tuple[Kind, Doc]:
@@ -115,27 +119,46 @@ def cases(measurements: str) -> dict[str, Case]:
     sharing = "predicates; deviceshare arguments: {deviceshare.GPUSharingEnable: true}"
     return {
         "cdp": Case(
-            conf(PREEMPTING, f"{SPARING}; cdp", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
-            (running("l0", cooling, since=60), running("l1", cooling, since=60, started=60),
-             running("l2", cooling, started=60), running("l3", since=60)),
+            conf(PREEMPTING, f"{SPARING}; cdp", "predicates"),
+            [node("n0")],
+            [pod("high", 19, {"cpu": "16"})],
+            (
+                running("l0", cooling, since=60),
+                running("l1", cooling, since=60, started=60),
+                running("l2", cooling, started=60),
+                running("l3", since=60),
+            ),
         ),
         "conformance": Case(
-            conf(PREEMPTING, f"{SPARING}; conformance", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
-            (running("l0", class_name="system-node-critical"), running("l1"),
-             running("l2", class_name="system-cluster-critical"), running("l3")),
+            conf(PREEMPTING, f"{SPARING}; conformance", "predicates"),
+            [node("n0")],
+            [pod("high", 19, {"cpu": "16"})],
+            (
+                running("l0", class_name="system-node-critical"),
+                running("l1"),
+                running("l2", class_name="system-cluster-critical"),
+                running("l3"),
+            ),
         ),
         "pdb": Case(
-            conf(PREEMPTING, f"{SPARING}; pdb", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "8"})],
-            (*guarded, running("l3")), (budget(0),),
+            conf(PREEMPTING, f"{SPARING}; pdb", "predicates"),
+            [node("n0")],
+            [pod("high", 19, {"cpu": "8"})],
+            (*guarded, running("l3")),
+            (budget(0),),
         ),
         "pdb, too little": Case(
-            conf(PREEMPTING, f"{SPARING}; pdb", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
-            (*guarded, running("l3")), (budget(0),),
+            conf(PREEMPTING, f"{SPARING}; pdb", "predicates"),
+            [node("n0")],
+            [pod("high", 19, {"cpu": "16"})],
+            (*guarded, running("l3")),
+            (budget(0),),
         ),
         "usage": Case(
             conf(PLACING, "priority; gang", "predicates; usage")
             + f"metrics: {{type: prometheus, address: '{measurements}', interval: 1s}}\n",
-            [node("u0"), node("u1"), node("u2")], [pod("a", 19, {"cpu": "4"}), pod("b", 18, {"cpu": "4"})],
+            [node("u0"), node("u1"), node("u2")],
+            [pod("a", 19, {"cpu": "4"}), pod("b", 18, {"cpu": "4"})],
         ),
         "resource-strategy-fit": Case(
             conf(PLACING, "priority; gang", f"predicates; resource-strategy-fit arguments: {fit}"),
@@ -143,10 +166,11 @@ def cases(measurements: str) -> dict[str, Case]:
             [pod(f"a{at}", 19 - at, {"cpu": "2", **({gpu: "1"} if at % 2 else {})}) for at in range(6)],
         ),
         "deviceshare": Case(
-            conf(PLACING, "priority; gang", sharing), [node("n0", **cards), node("n1")],
+            conf(PLACING, "priority; gang", sharing),
+            [node("n0", **cards), node("n1")],
             [pod(f"m{at}", 19 - at, {memory: size}) for at, size in enumerate(("10", "7", "6", "17", "9"))],
         ),
-    }  # fmt: skip
+    }
 
 
 # ---- the stage ----

@@ -265,9 +265,12 @@ async def test_active_replicas_use_all_that_is_granted_with_controllers_beside_t
     """The way `shards`, with a NodeShard, and `fairlead controllers` in a process beside it, each with roles of its
     own."""
     plane = ControlPlane(
-        tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO, CONTROLLERS),
+        tmp_path,
+        gates=GANG_GATES,
+        runtime_config="scheduling.k8s.io/v1alpha2=true",
+        accounts=(VOLCANO, CONTROLLERS),
         audited=True,
-    )  # fmt: skip
+    )
     conf, port = tmp_path / "volcano-scheduler.conf", free_port()
     conf.write_text(VOLCANO_CONF)
     async with laboratory(plane) as lab:

@@ -64,12 +64,14 @@ def kube(seed: int) -> tuple[Harness, list[Doc]]:
     template, count = random_pod(rng, "w"), rng.randint(1, 6)
     if rng.random() < 0.2:
         template = template.of_priority("high")
-    made = rng.choice([
-        lambda: deployment("w").replicas(count).of(template),
-        lambda: stateful_set("w").replicas(count).of(template).having(podManagementPolicy="Parallel"),
-        lambda: job("w").times(count, at_once=count).of(template.restarting("Never").running_for("3600s")),
-        lambda: template,
-    ])()  # fmt: skip
+    made = rng.choice(
+        [
+            lambda: deployment("w").replicas(count).of(template),
+            lambda: stateful_set("w").replicas(count).of(template).having(podManagementPolicy="Parallel"),
+            lambda: job("w").times(count, at_once=count).of(template.restarting("Never").running_for("3600s")),
+            lambda: template,
+        ]
+    )()
     return cluster, [made.doc()]
 
 
@@ -88,9 +90,11 @@ def volcano(seed: int) -> tuple[Harness, list[Doc]]:
         pods = [{**spec, "schedulerName": "volcano"} for spec in pods]
         documents = [
             podgroup("w", members).in_queue("team").doc(),
-            *({**pod(f"w-{at}").labelled(app="w").in_group("w").doc(), "spec": deepcopy(spec)}
-              for at, spec in enumerate(pods)),
-        ]  # fmt: skip
+            *(
+                {**pod(f"w-{at}").labelled(app="w").in_group("w").doc(), "spec": deepcopy(spec)}
+                for at, spec in enumerate(pods)
+            ),
+        ]
         return cluster, documents
     task = {"name": "worker", "replicas": members, "template": {"spec": random_pod(rng, "w").doc()["spec"]}}
     spec = {"schedulerName": "volcano", "queue": "team", "minAvailable": min(least, members), "tasks": [task]}

@@ -171,8 +171,9 @@ class World:
         backlog.check()
         table = cluster.table
         return {
-            "requested": {name: column[: table.high].tolist() for name, column in table.requested.items()
-                          if column.any()},
+            "requested": {
+                name: column[: table.high].tolist() for name, column in table.requested.items() if column.any()
+            },
             "counts": table.pod_count[: table.high].tolist(),
             "pods": [sorted(one.key for one in here) for here in table.pods[: table.high]],
             "states": {state.seen.key: (state.place, state.row) for state in cluster.pods.values()},
@@ -180,7 +181,7 @@ class World:
             "gangs": {gang.key: (gang.counts, gang.proposed, gang.minimum) for gang in cluster.gangs},
             "reserved": [ledger.reserved for ledger in self.ledgers],
             "bindings": sorted(self.stage.scheduler.bindings),
-        }  # fmt: skip
+        }
 
 
 def _shapes(labels: dict[str, str], which: str, prefix: str) -> list[Any]:
@@ -203,9 +204,11 @@ KINDS = ("plain", "affine", "port", "preempting", "gang")
 
 @settings(max_examples=80, deadline=None)
 @given(
-    point=st.sampled_from((*POINTS, *HOOKS)), nth=st.integers(0, 3), culprit=st.sampled_from(KINDS),
+    point=st.sampled_from((*POINTS, *HOOKS)),
+    nth=st.integers(0, 3),
+    culprit=st.sampled_from(KINDS),
     after=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True),
-)  # fmt: skip
+)
 def test_an_attempt_is_the_same_after_one_that_raised(point: str, nth: int, culprit: str, after: list[str]) -> None:
     worlds = World(point, nth), World("", 0)
     raised, quiet = worlds

@@ -244,10 +244,18 @@ _NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
 
 
 @given(steps)
-@example([
-    ("start", "a"), ("terminate", "a-2"), ("api", 2), ("permit", "wait"), ("delete", "a-0"),
-    ("wait", 1.0), ("wait", 5.0), ("start", "b"),
-])  # fmt: skip
+@example(
+    [
+        ("start", "a"),
+        ("terminate", "a-2"),
+        ("api", 2),
+        ("permit", "wait"),
+        ("delete", "a-0"),
+        ("wait", 1.0),
+        ("wait", 5.0),
+        ("start", "b"),
+    ]
+)
 @example([("start", "b"), ("api", 3), ("permit", "wait"), ("wait", 1.0), ("allow", 0)])
 @example([("permit", "wait"), ("start", "b"), ("delete", "b-0"), ("permit", "yes"), ("start", "b")])
 @example([("start", "b"), ("api", 4), ("start", "a"), ("lose", "n0"), ("watch",)])
@@ -312,12 +320,15 @@ def _portrait(stage: SchedulerScenario) -> tuple[Any, ...]:
     high = table.high
     return (
         {name: np.array(column[:high]).tolist() for name, column in table.requested.items()},
-        table.pod_count[:high].tolist(), table.nonzero_cpu[:high].tolist(), table.nonzero_memory[:high].tolist(),
-        [[p.uid for p in pods] for pods in table.pods], stage.cluster.claims_in_use,
+        table.pod_count[:high].tolist(),
+        table.nonzero_cpu[:high].tolist(),
+        table.nonzero_memory[:high].tolist(),
+        [[p.uid for p in pods] for pods in table.pods],
+        stage.cluster.claims_in_use,
         sorted((entry.key, entry.place.value) for entry in backlog.pending() if entry.gang is None),
         {uid: backlog.nominator.node_of(uid) for uid in stage.cluster.pods if backlog.nominator.node_of(uid)},
         sorted(stage.scheduler.bindings),
-    )  # fmt: skip
+    )
 
 
 @given(st.permutations(range(8)), st.booleans())

@@ -78,12 +78,16 @@ def pods(draw: st.DrawFn, name: str = "") -> dict[str, Any]:
         requests["example.com/gpu"] = "1"
     port = draw(st.sampled_from([0, 0, 80]))
     spec: dict[str, Any] = {
-        "containers": [{
-            "name": "c", "image": draw(st.sampled_from(["a:1", "b:1", "none"])), "resources": {"requests": requests},
-            "ports": [{"containerPort": 80, "hostPort": port}] if port else [],
-        }],
+        "containers": [
+            {
+                "name": "c",
+                "image": draw(st.sampled_from(["a:1", "b:1", "none"])),
+                "resources": {"requests": requests},
+                "ports": [{"containerPort": 80, "hostPort": port}] if port else [],
+            }
+        ],
         "nodeName": draw(st.sampled_from(["", "n0", "n1", "n2"])),
-    }  # fmt: skip
+    }
     if draw(st.integers(0, 3)) == 0:
         spec["nodeSelector"] = {"disk": "ssd"}
     if draw(st.integers(0, 3)) == 0:

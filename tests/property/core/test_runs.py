@@ -104,17 +104,30 @@ def pod_of(number: int, spec: Doc, labels: dict[str, str], node_name: str = "") 
 def claim_of(number: int, request: Doc) -> Change:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": f"p{number}", "uid": f"p{number}", "controller": True}
     metadata = {"name": f"p{number}-c", "namespace": "default", "uid": f"c{number}", "ownerReferences": [owner]}
-    return Change(Happened.ADDED, kinds.RESOURCE_CLAIM, {
-        "metadata": metadata, "spec": {"devices": {"requests": [request]}},
-    })  # fmt: skip
+    return Change(
+        Happened.ADDED,
+        kinds.RESOURCE_CLAIM,
+        {
+            "metadata": metadata,
+            "spec": {"devices": {"requests": [request]}},
+        },
+    )
 
 
 def slice_of(number: int, devices: int) -> Change:
-    return Change(Happened.ADDED, kinds.RESOURCE_SLICE, {"metadata": {"name": f"s{number}"}, "spec": {
-        "driver": "gpu.example.com", "nodeName": f"n{number}",
-        "pool": {"name": f"n{number}", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": f"d{at}"} for at in range(devices)],
-    }})  # fmt: skip
+    return Change(
+        Happened.ADDED,
+        kinds.RESOURCE_SLICE,
+        {
+            "metadata": {"name": f"s{number}"},
+            "spec": {
+                "driver": "gpu.example.com",
+                "nodeName": f"n{number}",
+                "pool": {"name": f"n{number}", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": f"d{at}"} for at in range(devices)],
+            },
+        },
+    )
 
 
 GPU = Change(Happened.ADDED, kinds.DEVICE_CLASS, {"metadata": {"name": "gpu"}, "spec": {}})

@@ -52,10 +52,15 @@ def _topology(sockets: int, cores: int, threads: int) -> CpuTopology:
 
 
 @given(
-    sockets=st.integers(1, 2), cores=st.integers(1, 6), threads=st.integers(1, 2), count=st.integers(0, 24),
-    policy=st.sampled_from([FULL_CORES, SPREAD]), exclusive=st.sampled_from(["", CORE_LEVEL, NUMA_LEVEL]),
-    most=st.booleans(), taken=st.sets(st.integers(0, 23)),
-)  # fmt: skip
+    sockets=st.integers(1, 2),
+    cores=st.integers(1, 6),
+    threads=st.integers(1, 2),
+    count=st.integers(0, 24),
+    policy=st.sampled_from([FULL_CORES, SPREAD]),
+    exclusive=st.sampled_from(["", CORE_LEVEL, NUMA_LEVEL]),
+    most=st.booleans(),
+    taken=st.sets(st.integers(0, 23)),
+)
 def test_cpus_are_taken_from_the_free_ones_and_as_many_as_wanted(
     sockets: int, cores: int, threads: int, count: int, policy: str, exclusive: str, most: bool, taken: set[int]
 ) -> None:

@@ -34,9 +34,14 @@ def _alone(plugin: DeviceSharePlugin, cycle: Cycle, row: int, *, scored: bool) -
         return None
     settings = plugin._settings
     return DeviceChoice(
-        devices, rows.holdings(row), note.request, plugin._scorer if scored else None, model=found.labels,
-        swaps_free_and_total=settings.swaps_free_and_total, ascending_partitions=settings.ascending_partitions,
-    )  # fmt: skip
+        devices,
+        rows.holdings(row),
+        note.request,
+        plugin._scorer if scored else None,
+        model=found.labels,
+        swaps_free_and_total=settings.swaps_free_and_total,
+        ascending_partitions=settings.ascending_partitions,
+    )
 
 
 def _device_node(name: str, rng: Random) -> tuple[Doc, Doc]:
@@ -53,9 +58,11 @@ def _device_node(name: str, rng: Random) -> tuple[Doc, Doc]:
     offered = {key: str(100 * gpus) for key in (GPU, "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio")}
     annotations = {SCHEDULING + "gpu-partitions": PARTITIONS} if table else {}
     document = {
-        "apiVersion": KOORD_DEVICE.api_version, "kind": "Device", "spec": {"devices": devices},
+        "apiVersion": KOORD_DEVICE.api_version,
+        "kind": "Device",
+        "spec": {"devices": devices},
         "metadata": {"name": name, "uid": f"device-{name}", "annotations": annotations},
-    }  # fmt: skip
+    }
     return node(name, cpu=16, **{**offered, RDMA: str(100 * cards)}), document
 
 

@@ -179,10 +179,15 @@ def _compare_sums(columns: LoadColumns, cycle: Cycle) -> None:
 def _metric(name: str, at: float, rng: Random, scenario: KoordScenario) -> Doc:
     usage = {"cpu": f"{rng.randrange(7000)}m", "memory": f"{rng.randrange(8)}Gi"}
     pods = [
-        {"namespace": "default", "name": pod, "priority": "koord-prod",
-         "podUsage": {"resources": {"cpu": f"{rng.randrange(2000)}m", "memory": "1Gi"}}}
-        for pod, where in scenario.placed().items() if where == name and rng.random() < 0.7
-    ]  # fmt: skip
+        {
+            "namespace": "default",
+            "name": pod,
+            "priority": "koord-prod",
+            "podUsage": {"resources": {"cpu": f"{rng.randrange(2000)}m", "memory": "1Gi"}},
+        }
+        for pod, where in scenario.placed().items()
+        if where == name and rng.random() < 0.7
+    ]
     percentiles = [{"duration": "5m", "usage": {"p95": {"resources": {"cpu": f"{rng.randrange(8000)}m"}}}}]
     status: Doc = {
         "nodeMetric": {"nodeUsage": {"resources": usage, "aggregatedNodeUsages": percentiles}}, "podsMetric": pods,
@@ -252,10 +257,20 @@ class Happenings:
 
     def one(self) -> None:
         self.count += 1
-        self.rng.choice([
-            self.node, self.metric, self.metric, self.time, self.reservation, self.gone, self.pods, self.pods,
-            self.pods, self.pods,
-        ])()  # fmt: skip
+        self.rng.choice(
+            [
+                self.node,
+                self.metric,
+                self.metric,
+                self.time,
+                self.reservation,
+                self.gone,
+                self.pods,
+                self.pods,
+                self.pods,
+                self.pods,
+            ]
+        )()
         self.scenario.settle()
 
 

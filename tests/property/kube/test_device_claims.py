@@ -20,10 +20,12 @@ Step = tuple[str, int, int]
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["gang", "gang", "pod", "urgent", "urgent gang", "team", "delete", "devices", "restart"]),
-        st.integers(1, 4), st.integers(1, 3),
+        st.integers(1, 4),
+        st.integers(1, 3),
     ),
-    min_size=1, max_size=7,
-)  # fmt: skip
+    min_size=1,
+    max_size=7,
+)
 
 
 def _take(cluster: FaultyWorld, number: int, step: Step) -> None:

@@ -42,8 +42,11 @@ taints = st.builds(lambda k, v, e: {"key": k or "x", "value": v, "effect": e}, k
 operators = st.sampled_from(["", "Equal", "Exists", "Lt", "Gt"])
 tolerations = st.builds(
     lambda k, o, v, e: {"key": k, "operator": o, "value": v, "effect": e},
-    keys, operators, values, st.one_of(st.just(""), effects),
-)  # fmt: skip
+    keys,
+    operators,
+    values,
+    st.one_of(st.just(""), effects),
+)
 labels = st.fixed_dictionaries(
     {}, optional={"disk": st.sampled_from(["ssd", "hdd"]), "size": st.sampled_from(["1", "5", "9", "big"])}
 )

@@ -96,9 +96,11 @@ def jobs(draw: st.DrawFn) -> Doc:
     for index in range(draw(st.integers(1, 3))):
         replicas = draw(st.integers(0 if index else 1, 3))
         task: Doc = {
-            "name": f"t{index}", "replicas": replicas, "minAvailable": draw(st.integers(0, replicas)),
+            "name": f"t{index}",
+            "replicas": replicas,
+            "minAvailable": draw(st.integers(0, replicas)),
             "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}},
-        }  # fmt: skip
+        }
         if made := draw(policies()):
             task["policies"] = made
         if index and draw(st.integers(0, 3)) == 0:
@@ -250,7 +252,7 @@ class Life:
 @given(job=jobs(), happened=st.lists(happenings, max_size=10))
 def test_a_job_follows_the_table_counts_its_pods_and_never_waits_for_nothing(
     job: Doc, happened: list[tuple[str, str, int]]
-) -> None:  # fmt: skip
+) -> None:
     life = Life(job)
     for each in happened:
         life.happen(*each)

@@ -90,9 +90,15 @@ def test_leaving_out_hopeless_rows_changes_no_decision(
 
 @settings(max_examples=60)
 @example(
-    [("red", 0, 0, ["a"] * 2, "1"), ("red", 0, 0, ["a"] * 4, "1"), ("red", 10, 0, ["a"] * 2, "1"),
-     ("red", 10, 2, ["b", ""], "3")], 1, ("preempt",),
-)  # fmt: skip
+    [
+        ("red", 0, 0, ["a"] * 2, "1"),
+        ("red", 0, 0, ["a"] * 4, "1"),
+        ("red", 10, 0, ["a"] * 2, "1"),
+        ("red", 10, 2, ["b", ""], "3"),
+    ],
+    1,
+    ("preempt",),
+)
 @given(jobs, st.integers(1, 3), st.sampled_from([("reclaim",), ("preempt",), ("gangpreempt",), ("gangreclaim",)]))
 def test_who_is_evicted_makes_room_for_a_job_that_gets_its_minimum(
     listed: list[tuple[str, int, int, list[str], str]], weight: int, actions: tuple[str, ...]

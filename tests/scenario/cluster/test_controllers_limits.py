@@ -162,8 +162,9 @@ def test_containers_get_the_defaults_of_the_namespace(cluster: Harness) -> None:
     cluster.apply(limit_range(CONTAINER, WHOLE_POD))
     made = cluster.apply(pod("a"))
     assert made["spec"]["containers"][0]["resources"] == {
-        "requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}
-    }  # fmt: skip
+        "requests": {"cpu": "100m", "memory": "512Mi"},
+        "limits": {"cpu": "500m", "memory": "512Mi"},
+    }
     assert made["status"]["qosClass"] == "Burstable"
     assert made["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
         "LimitRanger plugin set: cpu, memory request for container main; cpu, memory limit for container main"
@@ -247,9 +248,7 @@ def allowed(cluster: Harness) -> Doc:
         ({"minAvailable": 9}, (5, 9, 5, 0)),
     ],
 )
-def test_a_budget_says_how_many_may_go(
-    cluster: Harness, spec: dict[str, int | str], numbers: tuple[int, ...]
-) -> None:  # fmt: skip
+def test_a_budget_says_how_many_may_go(cluster: Harness, spec: dict[str, int | str], numbers: tuple[int, ...]) -> None:
     cluster.apply(disruption_budget("b").selecting({"app": "web"}).having(**spec))
     cluster.run(1)
     assert allowed(cluster)["reason"] == "InsufficientPods"

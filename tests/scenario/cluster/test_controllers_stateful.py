@@ -218,8 +218,13 @@ def test_a_daemons_pod_names_its_node_and_tolerates_troubled_ones(cluster: Harne
     assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [first["spec"]["nodeName"]]}]}
     tolerated = {one["key"].partition("/")[2] for one in first["spec"]["tolerations"]}
     assert tolerated == {
-        "not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"
-    }  # fmt: skip
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+    }
     assert first["metadata"]["labels"]["pod-template-generation"] == "1"
 
 

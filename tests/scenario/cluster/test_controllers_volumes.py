@@ -43,12 +43,11 @@ def test_a_claim_gets_the_smallest_volume_that_is_large_enough(cluster: Harness)
     cluster.settle()
     bound = the_claim(cluster, "data")
     assert bound["spec"]["volumeName"] == "right"
-    assert bound["status"] == {
-        "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}
-    }  # fmt: skip
+    assert bound["status"] == {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}}
     assert bound["metadata"]["annotations"] == {
-        "pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"
-    }  # fmt: skip
+        "pv.kubernetes.io/bind-completed": "yes",
+        "pv.kubernetes.io/bound-by-controller": "yes",
+    }
     assert volumes(cluster) == {"small": "Available", "right": "Bound", "large": "Available"}
 
 
@@ -79,7 +78,7 @@ def test_two_claims_never_get_the_same_volume(cluster: Harness) -> None:
 @pytest.mark.parametrize(("policy", "left"), [("Retain", {"disk": "Released"}), ("Delete", {})])
 def test_a_released_volume_stays_or_goes_as_its_policy_says(
     cluster: Harness, policy: str, left: dict[str, str]
-) -> None:  # fmt: skip
+) -> None:
     cluster.apply(storage_class("static", NO_PROVISIONER))
     cluster.apply(volume("disk").of_class("static").having(persistentVolumeReclaimPolicy=policy))
     cluster.apply(claim("data").of_class("static"))

@@ -13,9 +13,11 @@ LABEL = "scheduling.x-k8s.io/pod-group"
 
 def group(minimum: int) -> dict[str, Any]:
     return {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": minimum},
-    }  # fmt: skip
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"minMember": minimum},
+    }
 
 
 def status(cluster: Harness) -> dict[str, Any]:

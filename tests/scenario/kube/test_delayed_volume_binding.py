@@ -41,9 +41,11 @@ class DelayedBinding:
         self.scheduler = Scheduler([profile_of("default-scheduler", plugins)])
         nodes = [node(name).labelled({HOST: name}) for name in ("left", "right")]
         self.cluster = Harness(
-            nodes=nodes, schedulers=[lambda view: self.scheduler], latencies=latencies,
+            nodes=nodes,
+            schedulers=[lambda view: self.scheduler],
+            latencies=latencies,
             housekeeping="-persistentvolume-binder-controller,-volume-provisioner",
-        )  # fmt: skip
+        )
         for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("made", "csi.example.com")):
             self.cluster.apply(
                 {

@@ -47,6 +47,9 @@ def test_the_selector_that_refuses_and_the_nearest_device() -> None:
     assert {one["selector"]: one["devices"] for one in request["refusedBy"]} == dict.fromkeys(expressions, 1)
     assert {one["of"] for one in request["refusedBy"]} == {"request"}
     assert request["nearest"] == {
-        "device": f"{DRIVER}/node-0/gpu-1", "node": "node-0", "fails": expressions[1:], "has": {"numa": 1},
-    }  # fmt: skip
+        "device": f"{DRIVER}/node-0/gpu-1",
+        "node": "node-0",
+        "fails": expressions[1:],
+        "has": {"numa": 1},
+    }
     assert "refused by" in "\n".join(device_lines({"devices": [request]}))

@@ -19,9 +19,11 @@ RACK = "example.com/rack"
 def _group(name: str, minimum: int, *, version: str = "v1alpha2", key: str = "", **spec: Any) -> dict[str, Any]:
     constraints = {"schedulingConstraints": {"topology": [{"key": key}]}} if key else {}
     return {
-        "apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup", "metadata": {"name": name},
+        "apiVersion": f"scheduling.k8s.io/{version}",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
         "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}, **constraints, **spec},
-    }  # fmt: skip
+    }
 
 
 def _members(group: str, count: int, cpu: str = "4") -> list[dict[str, Any]]:
@@ -98,8 +100,9 @@ def test_a_more_important_gang_makes_room_for_itself(version: str) -> None:
     cluster.apply(*(pod(f"low-{i}").asks(cpu="4") for i in range(4)))
     cluster.run(10)
     assert len(cluster.bindings()) == 4
-    cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
-                   "value": 1000})  # fmt: skip
+    cluster.apply(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    )
     important = _members("g", 2)
     for doc in important:
         doc["spec"]["priorityClassName"] = "high"
@@ -113,8 +116,9 @@ def test_a_more_important_gang_makes_room_for_itself(version: str) -> None:
 @pytest.mark.parametrize(("version", "mode"), [("v1alpha2", "PodGroup"), ("v1beta1", {"all": {}})])
 def test_a_group_that_goes_as_a_whole_says_so_in_either_version(version: str, mode: Any) -> None:
     cluster = Harness(nodes=2)
-    cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
-                   "value": 1000})  # fmt: skip
+    cluster.apply(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    )
     cluster.apply(_group("cheap", 2, version=version, disruptionMode=mode), *_members("cheap", 4))
     cluster.run(10)
     assert len(cluster.bindings()) == 4
@@ -190,10 +194,11 @@ def _ray_definition() -> dict[str, Any]:
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     names = {"plural": "rayclusters", "singular": "raycluster", "kind": "RayCluster"}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": "rayclusters.ray.io"},
         "spec": {"group": "ray.io", "scope": "Namespaced", "names": names, "versions": [version]},
-    }  # fmt: skip
+    }
 
 
 def _ray_pods(count: int) -> list[dict[str, Any]]:

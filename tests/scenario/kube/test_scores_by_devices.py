@@ -14,17 +14,27 @@ CARD = "example.com/card"
 def config(strategy: str) -> dict[str, Any]:
     arguments = {"scoringStrategy": {"type": strategy, "resources": [{"name": CARD, "weight": 1}]}}
     others = [
-        {"name": name} for name in ("NodeResourcesBalancedAllocation", "ImageLocality", "TaintToleration",
-                                    "NodeAffinity", "PodTopologySpread", "InterPodAffinity", "DynamicResources")
-    ]  # fmt: skip
+        {"name": name}
+        for name in (
+            "NodeResourcesBalancedAllocation",
+            "ImageLocality",
+            "TaintToleration",
+            "NodeAffinity",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "DynamicResources",
+        )
+    ]
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{
-            "plugins": {"score": {"disabled": others}},
-            "pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}],
-        }],
-    }  # fmt: skip
+        "profiles": [
+            {
+                "plugins": {"score": {"disabled": others}},
+                "pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}],
+            }
+        ],
+    }
 
 
 def pod(name: str, cards: int) -> dict[str, Any]:

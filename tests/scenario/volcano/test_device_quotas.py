@@ -47,9 +47,11 @@ def test_a_queue_holds_no_more_devices_of_a_class_than_it_may(capability: dict[s
 
 def test_the_limit_of_a_queue_above_counts_too() -> None:
     world = cluster(
-        " enableHierarchy: true", queue("root", {}), queue("top", {"deviceclass/gpu": "2"}, parent="root"),
+        " enableHierarchy: true",
+        queue("root", {}),
+        queue("top", {"deviceclass/gpu": "2"}, parent="root"),
         queue("q", {}, parent="top"),
-    )  # fmt: skip
+    )
     world.apply(*[claimant(f"p{at}", of="one") for at in range(6)])
     world.run(20)
     assert len(held(world)) == 2
@@ -72,9 +74,11 @@ def test_without_a_limit_nothing_is_counted() -> None:
 def group(name: str, members: int, **spec: Any) -> dict[str, Any]:
     spec = {"queue": "q", "minMember": members, "minResources": {"cpu": "100m"}, **spec}
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "spec": spec,
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "spec": spec,
         "metadata": {"name": name, "namespace": "default"},
-    }  # fmt: skip
+    }
 
 
 def member(name: str, of_group: str, **more: Any) -> dict[str, Any]:

@@ -52,9 +52,12 @@ def test_racks_are_tier_one_and_zones_of_racks_tier_two() -> None:
     network.apply(*discovery({"fabric": LAYERS}))
     network.run(1)
     assert network.found() == {
-        "1//r1": ["a", "b"], "1//r2": ["c"], "1//r3": ["d"],
-        "2/z1": ["1//r1", "1//r2"], "2/z2": ["1//r3"],
-    }  # fmt: skip
+        "1//r1": ["a", "b"],
+        "1//r2": ["c"],
+        "1//r3": ["d"],
+        "2/z1": ["1//r1", "1//r2"],
+        "2/z2": ["1//r3"],
+    }
     for doc in network.list(VC_HYPER_NODE):
         tier = doc["spec"]["tier"]
         assert doc["metadata"]["name"].startswith(f"hypernode-fabric-tier{tier}-")
@@ -110,9 +113,13 @@ def test_hyper_nodes_of_others_and_of_a_source_that_is_switched_off_stay() -> No
     kind = VC_HYPER_NODE
     member = {"type": "Node", "selector": {"exactMatch": {"name": "a"}}}
     network.apply(
-        {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "mine", "labels": {}},
-         "spec": {"tier": 1, "members": [member]}}
-    )  # fmt: skip
+        {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": "mine", "labels": {}},
+            "spec": {"tier": 1, "members": [member]},
+        }
+    )
     network.run(1)
     assert len(list(network.list(kind))) == 1
     network.apply(*discovery({"fabric": LAYERS}))

@@ -34,9 +34,11 @@ def job(name: str, replicas: int = 2, **spec: Any) -> Doc:
         "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
     }
     return {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name, "namespace": "default"},
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
         "spec": {"tasks": [task], **spec},
-    }  # fmt: skip
+    }
 
 
 def world(run_time: float = 5.0, **options: Any) -> VolcanoHarness:
@@ -52,10 +54,15 @@ def command(cluster: VolcanoHarness, name: str, action: str) -> None:
     found = cluster.get(VC_JOB, name)
     assert found is not None
     target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": name, "uid": found["metadata"]["uid"]}
-    cluster.apply({
-        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
-        "metadata": {"generateName": f"{name}-", "namespace": "default"},
-    })  # fmt: skip
+    cluster.apply(
+        {
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "action": action,
+            "target": target,
+            "metadata": {"generateName": f"{name}-", "namespace": "default"},
+        }
+    )
 
 
 def test_a_job_runs_to_its_end_and_says_how_many_succeeded() -> None:

@@ -97,7 +97,7 @@ def test_undisturbed_every_job_ends_as_it_is_said_to(undisturbed: tuple[Cluster,
 @pytest.mark.parametrize("seed", range(-(-KILLS // POINTS_OF_A_RUN)))
 def test_controllers_that_are_killed_anywhere_lose_and_double_nothing(
     undisturbed: tuple[Cluster, Ends], seed: int
-) -> None:  # fmt: skip
+) -> None:
     calm, ends = undisturbed
     deaths = set(Random(seed).sample(range(1, calm.controllers.writes), POINTS_OF_A_RUN))
     cluster = cluster_of(deaths)

@@ -100,8 +100,16 @@ def queues_of(draw: st.DrawFn) -> list[dict[str, Any]]:
         limit = draw(st.one_of(st.none(), AMOUNTS))
         deserved = draw(st.integers(1, min(4, limit or 4)))
         guarantee = draw(st.one_of(st.none(), st.integers(1, deserved)))
-        made.append({"name": name, "weight": draw(st.integers(1, 4)), "limit": limit, "guarantee": guarantee,
-                     "deserved": deserved, "pods": draw(st.one_of(st.none(), st.integers(1, 4)))})  # fmt: skip
+        made.append(
+            {
+                "name": name,
+                "weight": draw(st.integers(1, 4)),
+                "limit": limit,
+                "guarantee": guarantee,
+                "deserved": deserved,
+                "pods": draw(st.one_of(st.none(), st.integers(1, 4))),
+            }
+        )
     return made
 
 
@@ -167,9 +175,14 @@ def test_limits_hold_at_every_moment_under_random_load(
                 asks = {"cpu": str(job["cpu"])} if job["cpu"] else None
                 needs = {"cpu": str(job["cpu"] * job["minimum"])} if job["needs"] else None
                 world.gang(
-                    f"j{at}", job["minimum"], queue=job["queue"], members=job["minimum"] + job["more"], asks=asks,
-                    needs=needs, run_time=job["lasts"],
-                )  # fmt: skip
+                    f"j{at}",
+                    job["minimum"],
+                    queue=job["queue"],
+                    members=job["minimum"] + job["more"],
+                    asks=asks,
+                    needs=needs,
+                    run_time=job["lasts"],
+                )
             if job["deleted"] == second and world.get(kinds.POD, f"j{at}-w-0") is not None:
                 world.delete(kinds.POD, f"j{at}-w-0")
         world.run(1)

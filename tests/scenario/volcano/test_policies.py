@@ -46,9 +46,7 @@ def test_a_job_that_has_waited_as_long_as_was_promised_goes_before_more_importan
 
 
 def test_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked() -> None:
-    text = conf(
-        "enqueue, allocate, backfill", "gang", "overcommit arguments: {overcommit-factor: 1.5}; predicates"
-    )  # fmt: skip
+    text = conf("enqueue, allocate, backfill", "gang", "overcommit arguments: {overcommit-factor: 1.5}; predicates")
     world = VolcanoHarness(text, nodes(1))
     for at in range(4):
         world.gang(f"g{at}", 1, asks={"cpu": "2"}, needs={"cpu": "2"})

@@ -55,8 +55,9 @@ def sharing(**changes: Any) -> list[Any]:
 
 def test_by_default_calm_nodes_are_volcanos_and_busy_ones_the_agents() -> None:
     assert divide(DEFAULTS, nodes(0.3, 0.8, 0.65, 0.6), in_batches=False) == {
-        "volcano": ["n3", "n0"], "agent-scheduler": ["n1"],
-    }  # fmt: skip
+        "volcano": ["n3", "n0"],
+        "agent-scheduler": ["n1"],
+    }
 
 
 def test_uses_are_compared_in_hundredths_and_the_busiest_come_first() -> None:

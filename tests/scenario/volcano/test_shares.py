@@ -11,9 +11,7 @@ from tests.support.volcano import VolcanoHarness, conf
 
 BASICS = "priority; gang; conformance"
 WEIGHTS = conf("enqueue, allocate, backfill, reclaim", BASICS, "drf enablePreemptable: false; predicates; proportion")
-TREE = conf(
-    "allocate, backfill, reclaim", BASICS, "predicates; capacity enableHierarchy: true; nodeorder"
-)  # fmt: skip
+TREE = conf("allocate, backfill, reclaim", BASICS, "predicates; capacity enableHierarchy: true; nodeorder")
 FLAT = conf("allocate, backfill, reclaim", BASICS, "predicates; capacity; nodeorder")
 
 

@@ -32,9 +32,13 @@ class Storage(VolcanoHarness):
     def claim(self, name: str, of: str = "attached") -> None:
         spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": of}
         self.apply(
-            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
-             "spec": spec}
-        )  # fmt: skip
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": spec,
+            }
+        )
 
     def consumer(self, name: str, *claims: str, cpu: str = "") -> None:
         """A gang of one that uses some claims."""
@@ -54,9 +58,13 @@ class Storage(VolcanoHarness):
 
 def _storage_class(name: str, provisioner: str, **more: object) -> Doc:
     return {
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
-        "provisioner": provisioner, "volumeBindingMode": "Immediate", **more,
-    }  # fmt: skip
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "Immediate",
+        **more,
+    }
 
 
 def _csi_node(name: str, count: int | None) -> Doc:
@@ -64,8 +72,11 @@ def _csi_node(name: str, count: int | None) -> Doc:
     if count is not None:
         driver["allocatable"] = {"count": count}
     return {
-        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": [driver]}
-    }  # fmt: skip
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": [driver]},
+    }
 
 
 def test_a_node_takes_as_many_volumes_as_its_driver_can() -> None:
@@ -128,10 +139,18 @@ def test_a_class_may_name_a_driver_other_than_its_provisioner() -> None:
     world = Storage(limits={"n0": 0, "n1": 0})
     world.apply(_storage_class("renamed", "vendor/x", parameters={"csi.storage.k8s.io/csi-driver-name": DRIVER}))
     world.apply(
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
-         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
-                  "storageClassName": "renamed", "volumeName": "not-there-yet"}}
-    )  # fmt: skip
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "default"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+                "storageClassName": "renamed",
+                "volumeName": "not-there-yet",
+            },
+        }
+    )
     world.apply(podgroup("one", 1))
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
     world.apply(world.member("one", 0, {"cpu": "1"}).having(volumes=[volume]))
@@ -185,10 +204,17 @@ def _disk(name: str, at: str, size: str) -> Doc:
     """A local disk of a node."""
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [at]}]}
     return {
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-        "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteMany"], "storageClassName": "disks",
-                 "local": {"path": "/disk"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "disks",
+            "local": {"path": "/disk"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+    }
 
 
 class Disks(Storage):
@@ -234,9 +260,13 @@ def test_csi_storage_heeds_the_room_of_drivers(compatible: bool, asked: bool | N
     """The driver says that it has no room anywhere."""
     world = Storage(limits={"n0": 5, "n1": 5}, compatible=compatible, flags={"csi_storage": asked})
     world.apply(
-        {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER},
-         "spec": {"storageCapacity": True}}
-    )  # fmt: skip
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": DRIVER},
+            "spec": {"storageCapacity": True},
+        }
+    )
     world.apply({**_storage_class("late", DRIVER), "volumeBindingMode": "WaitForFirstConsumer"})
     world.claim("data", of="late")
     world.run(2)

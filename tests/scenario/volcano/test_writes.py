@@ -73,9 +73,12 @@ def test_a_pod_of_one_job_costs_its_creation_its_bind_and_its_event() -> None:
     for_pods = {name: writes.pop(name) for name in ("create Pod", "Pod binding", "Event Scheduled of a Pod")}
     assert set(for_pods.values()) == {PODS}, for_pods
     assert writes == {
-        "create PodGroup": 1, "patch PodGroup": 3, "Event Scheduled of a PodGroup": 1, "patch Job status": 3,
+        "create PodGroup": 1,
+        "patch PodGroup": 3,
+        "Event Scheduled of a PodGroup": 1,
+        "patch Job status": 3,
         "patch Queue status": 2,
-    }  # fmt: skip
+    }
 
 
 def test_a_job_of_one_pod_costs_ten_to_eleven_writes() -> None:
@@ -86,9 +89,13 @@ def test_a_job_of_one_pod_costs_ten_to_eleven_writes() -> None:
     once = {
         name: writes.pop(name)
         for name in (
-            "create PodGroup", "create Pod", "Pod binding", "Event Scheduled of a Pod", "Event Scheduled of a PodGroup",
+            "create PodGroup",
+            "create Pod",
+            "Pod binding",
+            "Event Scheduled of a Pod",
+            "Event Scheduled of a PodGroup",
         )
-    }  # fmt: skip
+    }
     assert set(once.values()) == {PODS}, once
     assert writes.pop("patch Job status") <= 2.5 * PODS
     assert writes.pop("patch PodGroup") <= 3 * PODS

@@ -106,8 +106,14 @@ def write(library: Path, directory: Path, *, seed: int, batches: int = 60, fsync
     record = directory.with_name(directory.name + ".record")
     record.unlink(missing_ok=True)
     settings = {f"DISK_{name.upper()}": str(value) for name, value in disk.items()}
-    environment = {**os.environ, **settings, "LD_PRELOAD": str(library), "DISK_FILES": f"{directory.name}/{DATABASE}",
-                   "DISK_RECORD": str(record), "PYTHONPATH": f"{ROOT}/src:{ROOT}"}  # fmt: skip
+    environment = {
+        **os.environ,
+        **settings,
+        "LD_PRELOAD": str(library),
+        "DISK_FILES": f"{directory.name}/{DATABASE}",
+        "DISK_RECORD": str(record),
+        "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+    }
     arguments = [str(directory), str(seed), str(batches), "fsync" if fsync else "none"]
     done = subprocess.run([sys.executable, "-m", "tests.support.disk.writer", *arguments], env=environment, cwd=ROOT,
                           capture_output=True, text=True, timeout=120, check=False)  # fmt: skip

@@ -97,9 +97,10 @@ class ClaimRecorder(Recorder):
 
     async def _own(self, pod: Doc) -> list[Doc]:
         return [
-            doc for doc in await self._claims()
+            doc
+            for doc in await self._claims()
             if any(owner["uid"] == pod["metadata"]["uid"] for owner in doc["metadata"].get("ownerReferences") or ())
-        ]  # fmt: skip
+        ]
 
     async def _claims(self) -> list[Doc]:
         with suppress(NotFound):
@@ -111,9 +112,12 @@ def _untouched(claim: Doc) -> Doc:
     """A claim as the controller made it."""
     metadata = {name: value for name, value in claim["metadata"].items() if name != "finalizers"}
     return {
-        "apiVersion": kinds.RESOURCE_CLAIM.api_version, "kind": "ResourceClaim", "metadata": metadata,
-        "spec": claim["spec"], "status": {},
-    }  # fmt: skip
+        "apiVersion": kinds.RESOURCE_CLAIM.api_version,
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": claim["spec"],
+        "status": {},
+    }
 
 
 def _standing(claim: Doc) -> Doc:

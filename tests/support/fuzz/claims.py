@@ -50,9 +50,12 @@ class _ClaimMaker:
         spec = {"taints": [{"key": "own", "effect": "NoSchedule"}]} if rng.random() < 0.1 else {}
         status = {"capacity": offered, "allocatable": offered}
         return {
-            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec,
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels},
+            "spec": spec,
             "status": status,
-        }  # fmt: skip
+        }
 
     # ---- pods ----
 
@@ -133,9 +136,15 @@ class _ClaimMaker:
             if rng.random() < 0.9:
                 allocation["allocationTimestamp"] = "2026-11-01T00:00:00Z"
             claim = {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "any"}}]}}
-            self._made.objects.append(object_of(
-                "ResourceClaim", f"given-{at}", namespace="default", spec=claim, status={"allocation": allocation},
-            ))  # fmt: skip
+            self._made.objects.append(
+                object_of(
+                    "ResourceClaim",
+                    f"given-{at}",
+                    namespace="default",
+                    spec=claim,
+                    status={"allocation": allocation},
+                )
+            )
 
     def _spec(self) -> Doc:
         rng = self._rng
@@ -187,6 +196,8 @@ class _ClaimMaker:
 def _pod(name: str, requests: Doc) -> Doc:
     container = {"name": "main", "image": "i", "resources": {"requests": requests}}
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
-    }  # fmt: skip
+    }

@@ -20,15 +20,27 @@ _MEMORY = f'device.capacity["{GPU}"].memory'
 SELECTORS = tuple(
     text.replace("ATTRIBUTES", _GPU_ATTRIBUTES).replace("MEMORY", _MEMORY)
     for text in (
-        'ATTRIBUTES.model == "h100"', 'ATTRIBUTES.model != "t4"', "ATTRIBUTES.numa == 1", "ATTRIBUTES.slot % 2 == 0",
-        'ATTRIBUTES.model.startsWith("h") || ATTRIBUTES.numa == 0', '"ecc" in ATTRIBUTES && ATTRIBUTES.ecc',
-        'ATTRIBUTES.?ecc.orValue(false)', 'has(ATTRIBUTES.slices) && ATTRIBUTES.slices >= 2',
-        'MEMORY.compareTo(quantity("40Gi")) >= 0', 'MEMORY.isGreaterThan(quantity("10Gi"))', "device.driver.size() > 3",
-        'ATTRIBUTES.version.isGreaterThan(semver("1.5.0"))', 'cel.bind(a, ATTRIBUTES, a.slot in [0, 1, 4])',
-        'ATTRIBUTES.all(k, k != "none")', "!device.allowMultipleAllocations", 'ATTRIBUTES.model.matches("^[ah]1")',
-        'ATTRIBUTES.model in ["a100", "t4"]', 'sets.contains([0, 1], [ATTRIBUTES.numa])', 'ATTRIBUTES.missing == 1',
+        'ATTRIBUTES.model == "h100"',
+        'ATTRIBUTES.model != "t4"',
+        "ATTRIBUTES.numa == 1",
+        "ATTRIBUTES.slot % 2 == 0",
+        'ATTRIBUTES.model.startsWith("h") || ATTRIBUTES.numa == 0',
+        '"ecc" in ATTRIBUTES && ATTRIBUTES.ecc',
+        "ATTRIBUTES.?ecc.orValue(false)",
+        "has(ATTRIBUTES.slices) && ATTRIBUTES.slices >= 2",
+        'MEMORY.compareTo(quantity("40Gi")) >= 0',
+        'MEMORY.isGreaterThan(quantity("10Gi"))',
+        "device.driver.size() > 3",
+        'ATTRIBUTES.version.isGreaterThan(semver("1.5.0"))',
+        "cel.bind(a, ATTRIBUTES, a.slot in [0, 1, 4])",
+        'ATTRIBUTES.all(k, k != "none")',
+        "!device.allowMultipleAllocations",
+        'ATTRIBUTES.model.matches("^[ah]1")',
+        'ATTRIBUTES.model in ["a100", "t4"]',
+        "sets.contains([0, 1], [ATTRIBUTES.numa])",
+        "ATTRIBUTES.missing == 1",
     )
-)  # fmt: skip
+)
 
 
 def object_of(kind: str, name: str, *, namespace: str = "", **fields: Any) -> Doc:
@@ -119,9 +131,11 @@ class Slices:
     def _gpu(self, at: int, *, name: str = "") -> Doc:
         rng = self._rng
         attributes: Doc = {
-            "model": {"string": rng.choice(MODELS)}, "numa": {"int": rng.randint(0, 1)}, f"{GPU}/slot": {"int": at},
+            "model": {"string": rng.choice(MODELS)},
+            "numa": {"int": rng.randint(0, 1)},
+            f"{GPU}/slot": {"int": at},
             "version": {"version": rng.choice(["1.2.3", "1.10.0", "2.0.0-rc.1"])},
-        }  # fmt: skip
+        }
         if rng.random() < 0.7:
             attributes["ecc"] = {"bool": rng.random() < 0.5}
         if rng.random() < 0.8:
@@ -161,13 +175,20 @@ class Slices:
         for card in range(cards):
             for at, (slices, memory) in enumerate([(7, "80Gi"), (3, "40Gi"), (3, "40Gi"), (1, "10Gi"), (1, "10Gi")]):
                 used = {"memory": {"value": memory}, "slices": {"value": str(slices)}}
-                devices.append({
-                    "name": f"mig-{card}-{at}",
-                    "attributes": {"slices": {"int": slices}, "card": {"int": card}, "model": {"string": "h100"},
-                                   "numa": {"int": card}, "slot": {"int": at}},
-                    "capacity": {"memory": {"value": memory}},
-                    "consumesCounters": [{"counterSet": f"card{card}", "counters": used}],
-                })  # fmt: skip
+                devices.append(
+                    {
+                        "name": f"mig-{card}-{at}",
+                        "attributes": {
+                            "slices": {"int": slices},
+                            "card": {"int": card},
+                            "model": {"string": "h100"},
+                            "numa": {"int": card},
+                            "slot": {"int": at},
+                        },
+                        "capacity": {"memory": {"value": memory}},
+                        "consumesCounters": [{"counterSet": f"card{card}", "counters": used}],
+                    }
+                )
         rng.shuffle(devices)
         self._add(GPU, f"{node}-mig", {"nodeName": node}, [devices], sharedCounters=counters)
 

@@ -243,8 +243,11 @@ class _Player:
             if not self._shrank(group, pods):
                 facts[f"condition {name}"] = _scheduled(group)
             if _topology_key(group) == self.world.key:
-                used = {racks[doc["spec"]["nodeName"]] for doc in pods
-                        if _group_of(doc) == name and doc["spec"].get("nodeName")}  # fmt: skip
+                used = {
+                    racks[doc["spec"]["nodeName"]]
+                    for doc in pods
+                    if _group_of(doc) == name and doc["spec"].get("nodeName")
+                }
                 facts[f"racks {name}"] = used
         return facts
 

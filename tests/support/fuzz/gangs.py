@@ -215,10 +215,14 @@ class _Maker:
             term = {"labelSelector": {"matchLabels": {"role": f"{group}-{index}"}}, "topologyKey": HOST}
             spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         elif rng.random() < 0.1:
-            spec["topologySpreadConstraints"] = [{
-                "maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": {"matchLabels": {"role": f"{group}-{index}"}},
-            }]  # fmt: skip
+            spec["topologySpreadConstraints"] = [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": HOST,
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": {"matchLabels": {"role": f"{group}-{index}"}},
+                }
+            ]
         elif rng.random() < 0.08:
             key = rng.choice([HOST, self.made.key])
             term = {"labelSelector": {"matchLabels": {"role": f"{group}-0"}}, "topologyKey": key}
@@ -251,8 +255,12 @@ class _Maker:
     def _late(self, number: int) -> Step:
         """One more member of a group that is there, because a second might come too late; or gates open."""
         rng = self.rng
-        gated = [doc["metadata"]["name"] for step in self.made.steps for doc in step.create
-                 if doc["kind"] == "Pod" and "schedulingGates" in doc["spec"]]  # fmt: skip
+        gated = [
+            doc["metadata"]["name"]
+            for step in self.made.steps
+            for doc in step.create
+            if doc["kind"] == "Pod" and "schedulingGates" in doc["spec"]
+        ]
         if gated and rng.random() < 0.7:
             return Step(opens=gated[:1])
         if not self.groups:

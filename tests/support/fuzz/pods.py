@@ -168,14 +168,18 @@ class Pods:
             spec["topologySpreadConstraints"] = self._spread()
 
     def _toleration(self) -> Doc:
-        return self.rng.choice([
-            {"key": "dedicated", "operator": "Equal", "value": "a", "effect": "NoSchedule"},
-            {"key": "dedicated", "value": ""}, {"key": "gpu", "operator": "Exists"},
-            {"operator": "Exists", "effect": "PreferNoSchedule"}, {"operator": "Exists"},
-            {"key": "x.io/n", "operator": "Exists", "effect": "NoSchedule"},
-            {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"},
-            {"key": "leaving", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
-        ])  # fmt: skip
+        return self.rng.choice(
+            [
+                {"key": "dedicated", "operator": "Equal", "value": "a", "effect": "NoSchedule"},
+                {"key": "dedicated", "value": ""},
+                {"key": "gpu", "operator": "Exists"},
+                {"operator": "Exists", "effect": "PreferNoSchedule"},
+                {"operator": "Exists"},
+                {"key": "x.io/n", "operator": "Exists", "effect": "NoSchedule"},
+                {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"},
+                {"key": "leaving", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+            ]
+        )
 
     def _node_affinity(self) -> Doc:
         rng = self.rng
@@ -203,14 +207,16 @@ class Pods:
 
     def _requirement(self) -> Doc:
         rng = self.rng
-        return rng.choice([
-            {"key": "disk", "operator": "In", "values": ["ssd"]},
-            {"key": "disk", "operator": "NotIn", "values": ["hdd"]},
-            {"key": "size", "operator": rng.choice(["Gt", "Lt"]), "values": [rng.choice(["5", "8", "0", "-3"])]},
-            {"key": "size", "operator": "Exists"},
-            {"key": "disk", "operator": "DoesNotExist"},
-            {"key": ZONE, "operator": "In", "values": rng.sample(ZONES, 2)},
-        ])  # fmt: skip
+        return rng.choice(
+            [
+                {"key": "disk", "operator": "In", "values": ["ssd"]},
+                {"key": "disk", "operator": "NotIn", "values": ["hdd"]},
+                {"key": "size", "operator": rng.choice(["Gt", "Lt"]), "values": [rng.choice(["5", "8", "0", "-3"])]},
+                {"key": "size", "operator": "Exists"},
+                {"key": "disk", "operator": "DoesNotExist"},
+                {"key": ZONE, "operator": "In", "values": rng.sample(ZONES, 2)},
+            ]
+        )
 
     def _pod_affinity(self) -> Doc:
         rng = self.rng
@@ -243,13 +249,15 @@ class Pods:
 
     def _selector(self) -> Doc:
         rng = self.rng
-        return rng.choice([
-            {"matchLabels": {"app": rng.choice(APPS)}},
-            {"matchExpressions": [{"key": "app", "operator": "In", "values": rng.sample(APPS, 2)}]},
-            {"matchExpressions": [{"key": "tier", "operator": rng.choice(["Exists", "DoesNotExist"])}]},
-            {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]},
-            {},
-        ])  # fmt: skip
+        return rng.choice(
+            [
+                {"matchLabels": {"app": rng.choice(APPS)}},
+                {"matchExpressions": [{"key": "app", "operator": "In", "values": rng.sample(APPS, 2)}]},
+                {"matchExpressions": [{"key": "tier", "operator": rng.choice(["Exists", "DoesNotExist"])}]},
+                {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]},
+                {},
+            ]
+        )
 
     def _spread(self) -> list[Doc]:
         rng = self.rng

@@ -55,13 +55,31 @@ class Recorder:
         """What every cluster has: namespaces and priority classes."""
         for name in NAMESPACES[1:]:
             labels = {"team": name[-1]}
-            await self._try(self._make({"apiVersion": "v1", "kind": "Namespace",
-                                        "metadata": {"name": name, "labels": labels}}))  # fmt: skip
+            await self._try(
+                self._make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+            )
         for value in PRIORITIES:
-            await self._try(self._make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-                                        "metadata": {"name": f"p{value}"}, "value": value}))  # fmt: skip
-        await self._try(self._make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000,
-                                    "metadata": {"name": PEACEFUL}, "preemptionPolicy": "Never"}))  # fmt: skip
+            await self._try(
+                self._make(
+                    {
+                        "apiVersion": "scheduling.k8s.io/v1",
+                        "kind": "PriorityClass",
+                        "metadata": {"name": f"p{value}"},
+                        "value": value,
+                    }
+                )
+            )
+        await self._try(
+            self._make(
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "value": 1000,
+                    "metadata": {"name": PEACEFUL},
+                    "preemptionPolicy": "Never",
+                }
+            )
+        )
 
     async def record(self, world: FuzzCluster, *, settle: float = _SETTLE) -> Doc:
         try:
@@ -214,8 +232,11 @@ class Recorder:
 
     async def _provision(self, pod: Doc) -> None:
         """Play the provisioner for the pod's claims that a node was selected for, until cancelled."""
-        uses = [volume["persistentVolumeClaim"]["claimName"] for volume in pod["spec"].get("volumes", ())
-                if volume["name"].startswith("made")]  # fmt: skip
+        uses = [
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in pod["spec"].get("volumes", ())
+            if volume["name"].startswith("made")
+        ]
         done: set[str] = set()
         while len(done) < len(uses):
             for name in set(uses) - done:
@@ -240,9 +261,16 @@ class Recorder:
         stored = await self._api.perform(Write(Verb.CREATE, kind, namespace, name, doc))
         if doc["kind"] in self.with_status and doc.get("status"):
             stored = await self._api.perform(
-                Write(Verb.PATCH, kind, namespace, name, {"status": doc["status"]}, subresource="status",
-                      patch_type=PatchType.MERGE)
-            )  # fmt: skip
+                Write(
+                    Verb.PATCH,
+                    kind,
+                    namespace,
+                    name,
+                    {"status": doc["status"]},
+                    subresource="status",
+                    patch_type=PatchType.MERGE,
+                )
+            )
         return {**stored, "apiVersion": doc["apiVersion"], "kind": doc["kind"]}
 
     async def _now(self, doc: Doc) -> Doc:
@@ -262,8 +290,9 @@ class Recorder:
         offset, gone = self._log.stat().st_size, {}
         for kind in self.made_in_a_world:
             listed = [doc for doc in (await self._api.list(kind)).items if doc["metadata"]["name"] != "kubernetes"]
-            await asyncio.gather(*(self._delete({**doc, "apiVersion": kind.api_version, "kind": kind.kind})
-                                   for doc in listed))  # fmt: skip
+            await asyncio.gather(
+                *(self._delete({**doc, "apiVersion": kind.api_version, "kind": kind.kind}) for doc in listed)
+            )
             gone[kind] = listed
         scheduled = [doc for doc in gone[kinds.POD] if doc["spec"].get("nodeName")]
         await self._heard("Delete event for scheduled pod", scheduled, offset)
@@ -304,11 +333,19 @@ def _provisioned(claim: Doc) -> Doc:
     name = f"pvc-{metadata['uid']}"
     reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": metadata["namespace"],
                  "name": metadata["name"], "uid": metadata["uid"]}  # fmt: skip
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
-        "capacity": spec["resources"]["requests"], "accessModes": spec["accessModes"], "claimRef": reference,
-        "storageClassName": spec["storageClassName"], "persistentVolumeReclaimPolicy": "Retain",
-        "csi": {"driver": DRIVER, "volumeHandle": name},
-    }}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": spec["resources"]["requests"],
+            "accessModes": spec["accessModes"],
+            "claimRef": reference,
+            "storageClassName": spec["storageClassName"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "csi": {"driver": DRIVER, "volumeHandle": name},
+        },
+    }
 
 
 def _refusal(status: Doc) -> str | None:

@@ -88,25 +88,39 @@ class Request:
 
 def _pod_spec() -> dict[str, Any]:
     return {
-        "containers": [{
-            "name": "main", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}],
-            "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"cpu": "1"}},
-            "env": [{"name": "A", "value": "1"}],
-        }],
+        "containers": [
+            {
+                "name": "main",
+                "image": "x",
+                "ports": [{"containerPort": 80, "hostPort": 80}],
+                "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"cpu": "1"}},
+                "env": [{"name": "A", "value": "1"}],
+            }
+        ],
         "nodeSelector": {"a": "b"},
         "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
         "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}},
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}]},
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+                }
+            },
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
+                ]
+            },
         },
-        "topologySpreadConstraints": [{
-            "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
-        }],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+            }
+        ],
         "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "e", "emptyDir": {}}],
-    }  # fmt: skip
+    }
 
 
 def _template() -> dict[str, Any]:
@@ -229,8 +243,12 @@ class Fuzz:
         if rng.random() < 0.06:
             return self._garbage()
         if method == "DELETE":
-            doc: Any = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0,
-                        "preconditions": {"uid": "x"} if rng.random() < 0.1 else {}}  # fmt: skip
+            doc: Any = {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "gracePeriodSeconds": 0,
+                "preconditions": {"uid": "x"} if rng.random() < 0.1 else {},
+            }
         elif method == "PATCH" and rng.random() < 0.3:
             doc = [{"op": rng.choice(("add", "remove", "replace", "test", "move", "copy", "dance")),
                     "path": rng.choice(("/metadata/labels", "/spec/replicas", "/spec/containers/0/image", "/", "",
@@ -275,11 +293,30 @@ class Fuzz:
 
     def _garbage(self) -> bytes:
         rng = self.rng
-        return rng.choice((
-            b"", b"{", b"[]", b"null", b"5", b'"text"', b"{]", b'{"a":', b"\xff\xfe\x00", b"[" * 5000, b'{"a":' * 3000,
-            b"k8s\x00\xff\xff", b"k8s\x00" + rng.randbytes(60), rng.randbytes(200), b"a: &x [*x]", b"- - -\n: :",
-            b"NaN", b'{"kind":"Pod","kind":"Node"}', b'{"a":1e99999}', b"x" * 200_000,
-        ))  # fmt: skip
+        return rng.choice(
+            (
+                b"",
+                b"{",
+                b"[]",
+                b"null",
+                b"5",
+                b'"text"',
+                b"{]",
+                b'{"a":',
+                b"\xff\xfe\x00",
+                b"[" * 5000,
+                b'{"a":' * 3000,
+                b"k8s\x00\xff\xff",
+                b"k8s\x00" + rng.randbytes(60),
+                rng.randbytes(200),
+                b"a: &x [*x]",
+                b"- - -\n: :",
+                b"NaN",
+                b'{"kind":"Pod","kind":"Node"}',
+                b'{"a":1e99999}',
+                b"x" * 200_000,
+            )
+        )
 
 
 def _places(node: Any) -> Any:

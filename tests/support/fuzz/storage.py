@@ -42,8 +42,9 @@ def inline_disk(rng: Random) -> Doc:
 
 
 def _classes(rng: Random) -> list[Doc]:
-    made = _object("storage.k8s.io/v1", "StorageClass", "made", provisioner=DRIVER,
-                   volumeBindingMode="WaitForFirstConsumer")  # fmt: skip
+    made = _object(
+        "storage.k8s.io/v1", "StorageClass", "made", provisioner=DRIVER, volumeBindingMode="WaitForFirstConsumer"
+    )
     if rng.random() < 0.5:
         values = rng.sample(["z1", "z2", "z3"], 2)
         made["allowedTopologies"] = [{"matchLabelExpressions": [{"key": ZONE, "values": values}]}]
@@ -61,8 +62,14 @@ def _classes(rng: Random) -> list[Doc]:
 
 def _capacity(rng: Random, number: int) -> Doc:
     where = rng.choice([{}, {"matchLabels": {ZONE: rng.choice(["z1", "z2"])}}, {"matchLabels": {"disk": "ssd"}}])
-    made = _object("storage.k8s.io/v1", "CSIStorageCapacity", f"left{number}", storageClassName="made",
-                   capacity=f"{rng.choice([1, 3, 50])}Gi", nodeTopology=where)  # fmt: skip
+    made = _object(
+        "storage.k8s.io/v1",
+        "CSIStorageCapacity",
+        f"left{number}",
+        storageClassName="made",
+        capacity=f"{rng.choice([1, 3, 50])}Gi",
+        nodeTopology=where,
+    )
     made["metadata"]["namespace"] = "default"
     if rng.random() < 0.3:
         made["maximumVolumeSize"] = "2Gi"
@@ -102,18 +109,32 @@ def _bound_volume(rng: Random, number: int, size: int, mode: str) -> Doc:
 
 
 def _volume(name: str, size: int, storage_class: str, modes: list[str]) -> Doc:
-    return _object("v1", "PersistentVolume", name, spec={
-        "capacity": {"storage": f"{size}Gi"}, "accessModes": sorted(modes), "storageClassName": storage_class,
-        "persistentVolumeReclaimPolicy": "Retain",
-    })  # fmt: skip
+    return _object(
+        "v1",
+        "PersistentVolume",
+        name,
+        spec={
+            "capacity": {"storage": f"{size}Gi"},
+            "accessModes": sorted(modes),
+            "storageClassName": storage_class,
+            "persistentVolumeReclaimPolicy": "Retain",
+        },
+    )
 
 
 def _claim(rng: Random, name: str, storage_class: str, *, modes: list[str] | None = None, **more: Any) -> Doc:
     size = 1 if storage_class == "fast" else rng.choice([1, 2, 5, 20])
-    made = _object("v1", "PersistentVolumeClaim", name, spec={
-        "accessModes": modes or ["ReadWriteOnce"], "storageClassName": storage_class,
-        "resources": {"requests": {"storage": f"{size}Gi"}}, **more,
-    })  # fmt: skip
+    made = _object(
+        "v1",
+        "PersistentVolumeClaim",
+        name,
+        spec={
+            "accessModes": modes or ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": f"{size}Gi"}},
+            **more,
+        },
+    )
     made["metadata"]["namespace"] = "default"
     if storage_class == "local" and rng.random() < 0.2:
         made["spec"]["selector"] = {"matchLabels": {"tier": rng.choice(["front", "back"])}}

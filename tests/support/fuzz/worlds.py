@@ -93,8 +93,13 @@ class _Maker:
             ]
         if rng.random() < 0.2:
             status["declaredFeatures"] = sorted(rng.sample(FEATURES, rng.randint(0, 2)))
-        return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": self._labels(name)},
-                "spec": spec, "status": status}  # fmt: skip
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": self._labels(name)},
+            "spec": spec,
+            "status": status,
+        }
 
     def _offered(self) -> Doc:
         rng = self.rng
@@ -130,8 +135,9 @@ class _Maker:
     def _taints(self) -> list[Doc]:
         rng = self.rng
         effects = ("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute")
-        chosen = rng.sample([(key, effect) for key in ("dedicated", "gpu", "x.io/n") for effect in effects[:2]],
-                            rng.randint(1, 3))  # fmt: skip
+        chosen = rng.sample(
+            [(key, effect) for key in ("dedicated", "gpu", "x.io/n") for effect in effects[:2]], rng.randint(1, 3)
+        )
         taints: list[Doc] = [{"key": key, "value": rng.choice(["a", "b", ""]), "effect": e} for key, e in chosen]
         if rng.random() < 0.1:
             taints.append({"key": "leaving", "effect": "NoExecute"})
@@ -144,17 +150,23 @@ class _Maker:
         if self.rng.random() < 0.4:
             selector["tier"] = self.rng.choice(TIERS)
         namespace = self.rng.choice(NAMESPACES) if self.family in ("mix", "large") else "default"
-        return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"s{number}", "namespace": namespace},
-                "spec": {"selector": selector, "ports": [{"port": 80}]}}  # fmt: skip
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"s{number}", "namespace": namespace},
+            "spec": {"selector": selector, "ports": [{"port": 80}]},
+        }
 
     def _replica_set(self, number: int) -> Doc:
         """Owner of some pods; nobody runs it."""
         labels = {"app": self.rng.choice(APPS)}
         pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         return {
-            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": f"rs{number}", "namespace": "default"},
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": f"rs{number}", "namespace": "default"},
             "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod},
-        }  # fmt: skip
+        }
 
     def _runtime_classes(self) -> list[Doc]:
         heavy = {"overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}}
@@ -177,9 +189,14 @@ class _Maker:
             {"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, {},
         ])  # fmt: skip
         return {
-            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
             "metadata": {"name": f"b{number}", "namespace": "default"},
             "spec": {"minAvailable": 1, "selector": selector},
-            "status": {"disruptionsAllowed": rng.randint(0, 3), "currentHealthy": 1, "desiredHealthy": 1,
-                       "expectedPods": 1},
-        }  # fmt: skip
+            "status": {
+                "disruptionsAllowed": rng.randint(0, 3),
+                "currentHealthy": 1,
+                "desiredHealthy": 1,
+                "expectedPods": 1,
+            },
+        }

@@ -212,8 +212,11 @@ class KubectlApiSuite(KubectlSuite):
         kubectl("apply", "-f", "-", stdin=definition)
         kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=180s")
         tab: dict[str, Any] = {
-            "apiVersion": f"{group}/v1", "kind": "CronTab", "metadata": {"name": "t"}, "spec": {"cronSpec": "* * *"},
-        }  # fmt: skip
+            "apiVersion": f"{group}/v1",
+            "kind": "CronTab",
+            "metadata": {"name": "t"},
+            "spec": {"cronSpec": "* * *"},
+        }
         assert kubectl("apply", "-f", "-", stdin=tab) == f"crontab.{group}/t created\n"
         header, row = columns(kubectl("get", f"ct-x{word}"))
         assert header == ["NAME", "SPEC", "REPLICAS", "AGE"]

@@ -120,9 +120,11 @@ def columns(output: str) -> list[list[str]]:
 def pod(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": "100m"}}}
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels or {}},
         "spec": {"containers": [container]} | spec,
-    }  # fmt: skip
+    }
 
 
 class KubectlSuite:

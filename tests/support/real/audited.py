@@ -146,9 +146,11 @@ class Lab:
                 "subresources": {"status": {}},
             }  # fmt: skip
             spec = {
-                "group": kind.group, "scope": "Namespaced" if kind.namespaced else "Cluster", "versions": [version],
+                "group": kind.group,
+                "scope": "Namespaced" if kind.namespaced else "Cluster",
+                "versions": [version],
                 "names": {"plural": kind.plural, "kind": kind.kind},
-            }  # fmt: skip
+            }
             metadata = {"name": f"{kind.plural}.{kind.group}"}
             if kind.group.endswith("k8s.io"):
                 metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, for a test"}  # type: ignore[assignment]

@@ -103,8 +103,12 @@ def node_document(name: str, *, cpu: str = "32", zone: str = "") -> dict[str, An
 
 def pod_document(name: str, **requests: str) -> dict[str, Any]:
     container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name.partition("-")[0]}},
-            "spec": {"containers": [container]}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name.partition("-")[0]}},
+        "spec": {"containers": [container]},
+    }
 
 
 async def create(

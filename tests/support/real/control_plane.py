@@ -114,10 +114,16 @@ class ControlPlane:
     def start_controllers(self, *arguments: str) -> None:
         key = str(self.directory / "sa.key")
         self._run(
-            "kube-controller-manager", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false",
-            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false",
+            "kube-controller-manager",
+            "--kubeconfig",
+            str(self.kubeconfig),
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--service-account-private-key-file",
+            key,
+            "--use-service-account-credentials=false",
             *arguments,
-        )  # fmt: skip
+        )
 
     def restart_api_server(self) -> None:
         """Pull the plug, then the same server again, on the same port and the same etcd."""
@@ -151,10 +157,22 @@ class ControlPlane:
     def _start_etcd(self) -> str:
         client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self._run(
-            "etcd", "--data-dir", str(self.directory / "etcd"), "--unsafe-no-fsync", "--log-level=warn",
-            "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
-            "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
-        )  # fmt: skip
+            "etcd",
+            "--data-dir",
+            str(self.directory / "etcd"),
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            "--listen-client-urls",
+            client,
+            "--advertise-client-urls",
+            client,
+            "--listen-peer-urls",
+            peer,
+            "--initial-advertise-peer-urls",
+            peer,
+            "--initial-cluster",
+            f"default={peer}",
+        )
         self._wait_for("etcd", client + "/health")
         return client
 
@@ -171,10 +189,22 @@ class ControlPlane:
         port = port or free_port()
         self.server = f"https://127.0.0.1:{port}"
         self._run(
-            "kube-apiserver" + self.suffix, "--etcd-servers", etcd, "--secure-port", str(port),
-            "--bind-address=127.0.0.1", "--cert-dir", str(self.directory / "certs"), "--token-auth-file", str(tokens),
-            "--service-account-key-file", str(key), "--service-account-signing-key-file", str(key),
-            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
+            "kube-apiserver" + self.suffix,
+            "--etcd-servers",
+            etcd,
+            "--secure-port",
+            str(port),
+            "--bind-address=127.0.0.1",
+            "--cert-dir",
+            str(self.directory / "certs"),
+            "--token-auth-file",
+            str(tokens),
+            "--service-account-key-file",
+            str(key),
+            "--service-account-signing-key-file",
+            str(key),
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
             # Nobody makes service accounts here, and nodes are made by hand, Ready at once.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
@@ -182,7 +212,7 @@ class ControlPlane:
             f"--feature-gates=ListFromCacheSnapshot=false{',' + self.gates if self.gates else ''}",
             *([f"--runtime-config={self.runtime_config}"] if self.runtime_config else []),
             *(self._audit_flags() if self.users or self.audited else []),
-        )  # fmt: skip
+        )
         self._wait_for("kube-apiserver" + self.suffix, self.server + "/readyz")
 
     def _audit_flags(self) -> list[str]:

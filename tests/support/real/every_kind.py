@@ -102,9 +102,8 @@ def documents(prefix: str, *, groups: str) -> list[Doc]:
     recorded = json.loads(RECORDED.read_text())
     good = [case["doc"] for case in recorded["created"] if case["answer"]["kind"] != "Status"]
     named = [
-        _named(doc, f"{prefix}-{number}")
-        for number, doc in enumerate([*good, *_FURTHER, *_groups(groups), *_VOLCANO])
-    ]  # fmt: skip
+        _named(doc, f"{prefix}-{number}") for number, doc in enumerate([*good, *_FURTHER, *_groups(groups), *_VOLCANO])
+    ]
     return [*recorded["surroundings"], *named]
 
 

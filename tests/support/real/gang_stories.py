@@ -176,8 +176,11 @@ async def members_beyond_the_minimum(cluster: Cluster) -> list[Any]:
     """Those that fit start, the others later; a group that was scheduled stays so."""
     await cluster.gang("elastic", minimum=2, members=14)
     first = await cluster.look()
-    bound = [doc["metadata"]["name"] for doc in (await cluster.api.list(POD, Query(namespace="default"))).items
-             if doc["spec"].get("nodeName")]  # fmt: skip
+    bound = [
+        doc["metadata"]["name"]
+        for doc in (await cluster.api.list(POD, Query(namespace="default"))).items
+        if doc["spec"].get("nodeName")
+    ]
     await cluster.delete_pods(*bound[:1])
     second = await cluster.look()
     return [first.running, first.conditions, second.running, second.conditions]

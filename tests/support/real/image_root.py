@@ -168,9 +168,14 @@ class Pod:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def _script(
-        self, image: Image, spec: dict[str, object], scratch: Path, files: Mapping[str, Mapping[str, str]], port: str,
+        self,
+        image: Image,
+        spec: dict[str, object],
+        scratch: Path,
+        files: Mapping[str, Mapping[str, str]],
+        port: str,
         socket: Path,
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         (container,) = spec["containers"]  # type: ignore[misc]
         context = {**spec["securityContext"], **container["securityContext"]}  # type: ignore[dict-item]
         assert context["readOnlyRootFilesystem"]

@@ -72,9 +72,15 @@ def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
         ]  # fmt: skip
     else:
         scheduler = [
-            real_binary("vc-scheduler"), "--leader-elect=false", "--enable-healthz=false", "--enable-metrics=false",
-            "--logtostderr", f"--scheduler-conf={conf}", "--schedule-period=200ms", *quick,
-        ]  # fmt: skip
+            real_binary("vc-scheduler"),
+            "--leader-elect=false",
+            "--enable-healthz=false",
+            "--enable-metrics=false",
+            "--logtostderr",
+            f"--scheduler-conf={conf}",
+            "--schedule-period=200ms",
+            *quick,
+        ]
     with ExitStack() as running:
         for part, command in ((CONTROLLERS, controllers), (SCHEDULER, scheduler)):
             log = running.enter_context((plane.directory / f"{team.name}-{part}.log").open("wb"))
@@ -160,9 +166,12 @@ class JobRun:
             "controller": True,
         }  # fmt: skip
         body = {
-            "apiVersion": VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
+            "apiVersion": VC_COMMAND.api_version,
+            "kind": "Command",
+            "action": action,
+            "target": target,
             "metadata": {"generateName": f"{job}-", "namespace": self._namespace},
-        }  # fmt: skip
+        }
         await self._api.perform(Write(Verb.CREATE, VC_COMMAND, self._namespace, "", body))
 
     async def _until(self, case: Case, holds: Callable[[Doc | None], bool]) -> Doc | None:

@@ -114,10 +114,17 @@ def for_server(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod(
-    name: str, *, cpu: str = "1", on: str = "", quota: str = "", gang: str = "",
-    labels: Mapping[str, str] | None = None, devices: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None, **spec: Any,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    *,
+    cpu: str = "1",
+    on: str = "",
+    quota: str = "",
+    gang: str = "",
+    labels: Mapping[str, str] | None = None,
+    devices: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     """A pod that is gone as soon as it is deleted."""
     one = pod_document(name, cpu=cpu, **dict(devices or {}))
     resources = one["spec"]["containers"][0]["resources"]

@@ -29,10 +29,11 @@ def definition(schema: Doc, plural: str = "tests") -> Doc:
     names = {"plural": plural, "kind": plural.capitalize()}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
         "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
-    }  # fmt: skip
+    }
 
 
 def schema_of(row: Doc, name: str = "p") -> Doc:
@@ -162,7 +163,10 @@ def unpacked(lines: Iterable[str]) -> list[Doc]:
     first, *others = map(json.loads, lines)
     values = first["values"]
     return [
-        {**row, "schema": first["schemas"][row["schema"]],
-         "values": [[values[new], None if old is None else values[old]] for new, old in row["values"]]}
+        {
+            **row,
+            "schema": first["schemas"][row["schema"]],
+            "values": [[values[new], None if old is None else values[old]] for new, old in row["values"]],
+        }
         for row in others
-    ]  # fmt: skip
+    ]

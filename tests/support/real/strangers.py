@@ -49,9 +49,13 @@ class Strangers:
 
     def start_controllers(self, names: Sequence[str]) -> None:
         self._start(
-            "kube-controller-manager", "--leader-elect=false", "--secure-port=0", JSON_ONLY,
-            "--use-service-account-credentials=false", f"--controllers={','.join(names)}",
-        )  # fmt: skip
+            "kube-controller-manager",
+            "--leader-elect=false",
+            "--secure-port=0",
+            JSON_ONLY,
+            "--use-service-account-credentials=false",
+            f"--controllers={','.join(names)}",
+        )
 
     def _start(self, name: str, *options: str) -> None:
         with (self._directory / f"{name}.log").open("wb") as log:

@@ -54,10 +54,18 @@ def contender(name: str, kubeconfig: Path, conf: Path) -> Iterator[Path]:
     """One of the two, with a configuration file that it follows; the answer is its log."""
     if name == VOLCANO:
         command = [
-            real_binary("vc-scheduler"), "--kubeconfig", str(kubeconfig), "--leader-elect=false", "--logtostderr",
-            f"--scheduler-conf={conf}", f"--schedule-period={PERIOD}", "--enable-healthz=false",
-            "--enable-metrics=false", "--kube-api-qps=2000", "--kube-api-burst=2000",
-        ]  # fmt: skip
+            real_binary("vc-scheduler"),
+            "--kubeconfig",
+            str(kubeconfig),
+            "--leader-elect=false",
+            "--logtostderr",
+            f"--scheduler-conf={conf}",
+            f"--schedule-period={PERIOD}",
+            "--enable-healthz=false",
+            "--enable-metrics=false",
+            "--kube-api-qps=2000",
+            "--kube-api-burst=2000",
+        ]
     else:
         # A file is looked at once a second; here somebody waits for it.
         quick = "from fairlead.cli import reloading, main; reloading.LOOK_EVERY = 0.05; main.main()"

@@ -90,10 +90,8 @@ class Made:
         """What there is of each; a door without a Store, a scheduler or the controller of Jobs has nothing there."""
         members = [one for group in controllers for one in _members(group)]
         profiles = {
-            name: profile
-            for one in members if isinstance(one, Scheduler)
-            for name, profile in one.profiles.items()
-        }  # fmt: skip
+            name: profile for one in members if isinstance(one, Scheduler) for name, profile in one.profiles.items()
+        }
         jobs = [one for one in members if isinstance(one, VolcanoJobs)]
         return cls(
             frozenset(one.name for one in members),
@@ -170,7 +168,7 @@ def made_by_lab(choice: Choice, directory: Path) -> Made:
 @pytest.mark.parametrize("choice", CHOICES)
 async def test_up_makes_the_cluster_of_a_harness(
     choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     assert await made_by_up(choice, tmp_path, monkeypatch) == made_by(harness_of(choice, tmp_path))
 
 
@@ -191,8 +189,11 @@ def test_a_story_has_the_cluster_of_a_harness_with_its_setup() -> None:
     made = Made.of(story.store, story._runtime.controllers)
     usual = made_by(Harness(schedulers=SchedulerAssembly(setups=[RECORDED_SETUP])))
     assert (made.hooks, made.plugins, made.quirks, made.job_plugins) == (
-        usual.hooks, usual.plugins, usual.quirks, usual.job_plugins
-    )  # fmt: skip
+        usual.hooks,
+        usual.plugins,
+        usual.quirks,
+        usual.job_plugins,
+    )
     left_out = {"node-controller", "taint-eviction-controller", "volume-provisioner", "kubelet"}
     assert usual.controllers - made.controllers == left_out
     assert made.controllers - usual.controllers == {"story-kubelet"}
@@ -216,7 +217,7 @@ def made_by_scheduler(monkeypatch: pytest.MonkeyPatch, *flags: str) -> Made:
 
 def test_the_scheduler_command_brings_what_a_harness_has_of_volcano(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     flags = ["--volcano-conf", "shipped", "--volcano-controllers", "--feature-gates", OWN]
     made, usual = made_by_scheduler(monkeypatch, *flags), made_by(harness_of(VOLCANO, tmp_path))
     assert made.controllers == {name for name in usual.controllers if name.startswith("volcano")} | {"scheduler"}

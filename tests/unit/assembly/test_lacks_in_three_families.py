@@ -33,35 +33,85 @@ from tests.support.short_gangs import (
 
 Doc = dict[str, Any]
 LACKS: dict[str, tuple[Callable[[Path], Harness], Doc]] = {
-    "kube short of quota": (kube_quota, {"of": "ResourceQuota", "name": "team", "resource": "requests.cpu",
-                                         "asks": "4", "free": "1", "missing": "3"}),
-    "kube short of a rack": (kube_rack, {"of": "Topology", "name": f"{RACK} r0", "resource": "members",
-                                         "asks": "5", "free": "4", "missing": "1"}),
-    "kube short of a device": (kube_device, {"of": "DeviceClass", "name": "gpu", "resource": "devices",
-                                             "asks": "5", "free": "4", "missing": "1"}),
-    "kube short of reserved room": (kube_reservation, {
-        "of": "Nodes", "name": "all nodes together", "resource": "cpu", "asks": "2", "free": "0", "missing": "2",
-        "heldBy": [{"who": "default/vip", "amount": "3", "why": "n0 is promised to it"}]}),
-    "volcano short of quota": (volcano_quota, {"of": "Queue", "name": "team", "resource": "cpu",
-                                               "asks": "4", "free": "3", "missing": "1"}),
-    "volcano short of a rack": (volcano_rack, {"of": "Topology", "name": "rack r0", "resource": "members",
-                                               "asks": "5", "free": "4", "missing": "1"}),
-    "volcano short of a device": (volcano_device, {
-        "of": "Device", "name": "cards of all nodes", "resource": "volcano.sh/vgpu-memory",
-        "asks": "30k", "free": "32k", "missing": "10k"}),
-    "volcano short of reserved room": (volcano_reservation, {
-        "of": "Queue", "name": "default", "resource": "cpu", "asks": "2", "free": "0", "missing": "2",
-        "heldBy": [{"who": "default/held", "amount": "4", "why": "kept for it since it was let in"}]}),
-    "koordinator short of quota": (koord_quota, {"of": "ElasticQuota", "name": "team", "resource": "cpu",
-                                                 "asks": "3", "free": "2", "missing": "1"}),
-    "koordinator short of a rack": (koord_rack, {"of": "Topology", "name": "rack r0", "resource": "members",
-                                                 "asks": "5", "free": "4", "missing": "1"}),
-    "koordinator short of a device": (koord_device, {
-        "of": "Device", "name": "gpu", "resource": "koordinator.sh/gpu-memory-ratio",
-        "asks": "240", "free": "200", "missing": "120"}),
-    "koordinator short of a reservation": (koord_reserved, {"of": "Reservation", "name": "r", "resource": "cpu",
-                                                            "asks": "9", "free": "6", "missing": "3"}),
-}  # fmt: skip
+    "kube short of quota": (
+        kube_quota,
+        {"of": "ResourceQuota", "name": "team", "resource": "requests.cpu", "asks": "4", "free": "1", "missing": "3"},
+    ),
+    "kube short of a rack": (
+        kube_rack,
+        {"of": "Topology", "name": f"{RACK} r0", "resource": "members", "asks": "5", "free": "4", "missing": "1"},
+    ),
+    "kube short of a device": (
+        kube_device,
+        {"of": "DeviceClass", "name": "gpu", "resource": "devices", "asks": "5", "free": "4", "missing": "1"},
+    ),
+    "kube short of reserved room": (
+        kube_reservation,
+        {
+            "of": "Nodes",
+            "name": "all nodes together",
+            "resource": "cpu",
+            "asks": "2",
+            "free": "0",
+            "missing": "2",
+            "heldBy": [{"who": "default/vip", "amount": "3", "why": "n0 is promised to it"}],
+        },
+    ),
+    "volcano short of quota": (
+        volcano_quota,
+        {"of": "Queue", "name": "team", "resource": "cpu", "asks": "4", "free": "3", "missing": "1"},
+    ),
+    "volcano short of a rack": (
+        volcano_rack,
+        {"of": "Topology", "name": "rack r0", "resource": "members", "asks": "5", "free": "4", "missing": "1"},
+    ),
+    "volcano short of a device": (
+        volcano_device,
+        {
+            "of": "Device",
+            "name": "cards of all nodes",
+            "resource": "volcano.sh/vgpu-memory",
+            "asks": "30k",
+            "free": "32k",
+            "missing": "10k",
+        },
+    ),
+    "volcano short of reserved room": (
+        volcano_reservation,
+        {
+            "of": "Queue",
+            "name": "default",
+            "resource": "cpu",
+            "asks": "2",
+            "free": "0",
+            "missing": "2",
+            "heldBy": [{"who": "default/held", "amount": "4", "why": "kept for it since it was let in"}],
+        },
+    ),
+    "koordinator short of quota": (
+        koord_quota,
+        {"of": "ElasticQuota", "name": "team", "resource": "cpu", "asks": "3", "free": "2", "missing": "1"},
+    ),
+    "koordinator short of a rack": (
+        koord_rack,
+        {"of": "Topology", "name": "rack r0", "resource": "members", "asks": "5", "free": "4", "missing": "1"},
+    ),
+    "koordinator short of a device": (
+        koord_device,
+        {
+            "of": "Device",
+            "name": "gpu",
+            "resource": "koordinator.sh/gpu-memory-ratio",
+            "asks": "240",
+            "free": "200",
+            "missing": "120",
+        },
+    ),
+    "koordinator short of a reservation": (
+        koord_reserved,
+        {"of": "Reservation", "name": "r", "resource": "cpu", "asks": "9", "free": "6", "missing": "3"},
+    ),
+}
 
 
 @cache

@@ -63,9 +63,9 @@ def test_the_fewest_labelled_nodes() -> None:
     names = ("n0", "n1", "n2")
 
     def made(labelled: tuple[str, ...]) -> Harness:
-        cluster = Harness(nodes=[
-            node(name).offers(cpu="2").labelled({"disk": "ssd"} if name in labelled else {}) for name in names
-        ])  # fmt: skip
+        cluster = Harness(
+            nodes=[node(name).offers(cpu="2").labelled({"disk": "ssd"} if name in labelled else {}) for name in names]
+        )
         cluster.run(2)
         return cluster
 

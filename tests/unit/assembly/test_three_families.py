@@ -35,10 +35,12 @@ class ThreeManners(KoordScenario):
 
 def volcano_group(name: str, least: int) -> dict[str, object]:
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-vc-{name}"},
-        "spec": {"minMember": least, "queue": "default"}, "status": {"phase": "Inqueue"},
-    }  # fmt: skip
+        "spec": {"minMember": least, "queue": "default"},
+        "status": {"phase": "Inqueue"},
+    }
 
 
 def volcano_pod(name: str, group: str, **spec: Any) -> dict[str, object]:
@@ -60,10 +62,12 @@ def test_pods_of_three_profiles_and_a_reservation_never_share_a_place() -> None:
         scenario.tell(QUEUE, node("n0", cpu=6), node("n1", cpu=6))
         docs = [
             koord_reservation("r", request={"cpu": "2"}, owners={"app": "web"}),
-            koord_group("g", least=3), *(koord_pod(f"g{i}", gang="g") for i in range(3)),
-            volcano_group("v", 3), *(volcano_pod(f"v{i}", "v") for i in range(3)),
+            koord_group("g", least=3),
+            *(koord_pod(f"g{i}", gang="g") for i in range(3)),
+            volcano_group("v", 3),
+            *(volcano_pod(f"v{i}", "v") for i in range(3)),
             *(pod(f"k{i}") for i in range(4)),
-        ]  # fmt: skip
+        ]
         rng.shuffle(docs)
         _let_come(scenario, docs, _check, pause=5)
         placed = scenario.placed()
@@ -85,8 +89,9 @@ def test_gpus_and_quotas_of_one_profile_are_never_given_by_another() -> None:
             *(koord_pod(f"s{i}", containers=[asking({GPU: "50"})]) for i in range(4)),
             koord_pod("w", containers=[asking({GPU: "200"})]),
             *(pod(f"k{i}", containers=[asking({GPU: "100"})]) for i in range(2)),
-            volcano_group("v", 2), *(volcano_pod(f"v{i}", "v", containers=[asking({GPU: "50"})]) for i in range(2)),
-        ]  # fmt: skip
+            volcano_group("v", 2),
+            *(volcano_pod(f"v{i}", "v", containers=[asking({GPU: "50"})]) for i in range(2)),
+        ]
         rng.shuffle(docs)
         _let_come(scenario, docs, _check_gpus, pause=15)
         placed = scenario.placed()

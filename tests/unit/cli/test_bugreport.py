@@ -74,13 +74,15 @@ def test_without_cluster_and_scheduler_the_report_says_what_is_missing(tmp_path:
     kubeconfig.write_text(
         json.dumps(
             {
-                "apiVersion": "v1", "kind": "Config", "current-context": "c",
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
                 "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
                 "users": [{"name": "c", "user": {"token": "t0ken"}}],
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
             }
         )
-    )  # fmt: skip
+    )
     arguments = ["bug-report", "-o", str(output), "--config", str(config), "--kubeconfig", str(kubeconfig)]
     result = CliRunner().invoke(cli, [*arguments, "--server", "http://127.0.0.1:1"])
     assert result.exit_code == 0, result.output

@@ -18,8 +18,11 @@ def test_a_device_has_attributes_and_capacities_by_the_form_of_their_values() ->
     compiled = compile_slice(devices.slice_for("n0"))
     assert [device.id.name for device in compiled.devices] == ["gpu-0", "gpu-1"]
     assert dict(compiled.devices[0].attributes) == {
-        "model": ("string", "H100"), "slot": ("int", 3), "ecc": ("bool", True), "driverVersion": ("version", "1.2.3"),
-    }  # fmt: skip
+        "model": ("string", "H100"),
+        "slot": ("int", 3),
+        "ecc": ("bool", True),
+        "driverVersion": ("version", "1.2.3"),
+    }
     assert str(compiled.devices[0].capacity["memory"].value) == "80Gi"
     assert compiled.where.node_name == "n0"
     assert compile_device_class(devices.device_class()).name == "gpu"
@@ -38,8 +41,9 @@ def test_a_nodes_file_gives_devices_to_the_nodes_of_a_shape(tmp_path: Path) -> N
     shapes, objects = read_fleet_file(file)
     given = Fleet(shapes=shapes, objects=objects).devices()
     assert [(node, devices.driver, devices.count) for node, devices in given] == [
-        ("gpu-0", "gpu.example.com", 8), ("gpu-1", "gpu.example.com", 8),
-    ]  # fmt: skip
+        ("gpu-0", "gpu.example.com", 8),
+        ("gpu-1", "gpu.example.com", 8),
+    ]
     file.write_text("nodes:\n- {count: 1, devices: [gpu]}\n")
     with pytest.raises(ConfigError, match="not the name of a driver"):
         read_fleet_file(file)

@@ -28,8 +28,14 @@ def cells(table: Table) -> list[list[str]]:
 
 def test_placements_are_counted_by_workload_and_zone() -> None:
     assert [column[0] for column in cells(placement_table(PODS, NODES, title="x"))] == [
-        "web", "4", "3", "1", "2", "2", "2",
-    ]  # fmt: skip
+        "web",
+        "4",
+        "3",
+        "1",
+        "2",
+        "2",
+        "2",
+    ]
 
 
 def test_utilisation_is_what_is_asked_for_of_what_there_is() -> None:

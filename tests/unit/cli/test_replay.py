@@ -39,15 +39,25 @@ def recording() -> Doc:
     scores = {"a": {**FLAT, "NodeResourcesFit": 97}, "b": {**FLAT, "NodeResourcesFit": 53}}
     nobody = {"nominated": None, "victims": []}
     return {
-        "seed": 7, "family": "small", "nodes": NODES, "objects": [], "existing": [there],
+        "seed": 7,
+        "family": "small",
+        "nodes": NODES,
+        "objects": [],
+        "existing": [there],
         "decisions": [
             {"pod": asking("p0"), "node": "a", "message": None, "scores": scores, **nobody},
             {"pod": asking("p1", memory="90Gi"), "node": None, "message": REFUSED, "scores": {}, **nobody},
-            {"pod": asking("p2", 5, cpu="5"), "node": None, "message": PREEMPTED, "scores": {}, "nominated": "b",
-             "victims": ["v"]},
+            {
+                "pod": asking("p2", 5, cpu="5"),
+                "node": None,
+                "message": PREEMPTED,
+                "scores": {},
+                "nominated": "b",
+                "victims": ["v"],
+            },
             {"pod": asking("p3", cpu="5"), "node": "b", "message": None, "scores": {}, **nobody},
         ],
-    }  # fmt: skip
+    }
 
 
 def write(path: Path, *docs: Doc) -> Path:
@@ -87,8 +97,11 @@ def test_the_report_in_json(tmp_path: Path) -> None:
     result = replay(file, "-o", "json")
     difference = {"file": str(file), "seed": 7, "index": 1, "field": "message", "expected": "0/3 nodes", "got": REFUSED}
     assert orjson.loads(result.stdout) == {
-        "total": 4, "agree": 3, "families": {"small": {"total": 4, "agree": 3}}, "differences": [difference],
-    }  # fmt: skip
+        "total": 4,
+        "agree": 3,
+        "families": {"small": {"total": 4, "agree": 3}},
+        "differences": [difference],
+    }
     assert result.exit_code == 1
 
 

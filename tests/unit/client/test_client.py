@@ -69,8 +69,11 @@ async def test_a_list_puts_apiversion_and_kind_back_into_its_items() -> None:
     assert (page.resource_version, page.continue_, page.remaining) == ("7", "c", 3)
     assert script.asked[0].path == "/apis/apps/v1/namespaces/n/deployments"
     assert dict(script.asked[0].query) == {
-        "limit": "1", "continue": "b", "labelSelector": "a=b", "fieldSelector": "c=d"
-    }  # fmt: skip
+        "limit": "1",
+        "continue": "b",
+        "labelSelector": "a=b",
+        "fieldSelector": "c=d",
+    }
     assert script.asked[0].headers["User-Agent"].startswith("fairlead/")
 
 
@@ -278,8 +281,11 @@ async def test_a_watch_asks_for_what_it_wants() -> None:
         async for _ in api.watch(POD, send_initial_events=True, bookmarks=True):
             pass
     assert dict(script.asked[0].query) == {
-        "watch": "true", "resourceVersion": "5", "allowWatchBookmarks": "true", "timeoutSeconds": "1"
-    }  # fmt: skip
+        "watch": "true",
+        "resourceVersion": "5",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "1",
+    }
     assert script.asked[1].query["sendInitialEvents"] == "true"
     assert script.asked[1].query["resourceVersionMatch"] == "NotOlderThan"
 

@@ -32,11 +32,16 @@ def pem() -> tuple[bytes, bytes]:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
     certificate = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(1).not_valid_before(now).not_valid_after(now + timedelta(days=1))
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
-    )  # fmt: skip
+    )
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -48,11 +53,13 @@ def write(
 ) -> Path:
     name = more.pop("name", "c")
     config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": name,
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
         "clusters": [{"name": name, "cluster": {"server": "https://example:6443/"} | (cluster or {})}],
         "users": [{"name": name, "user": user or {}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "space"}}],
-    } | more  # fmt: skip
+    } | more
     path.write_text(yaml.safe_dump(config))
     return path
 

@@ -121,9 +121,12 @@ async def test_after_410_a_new_list_is_told_as_the_difference() -> None:
     api = Scripted([first, second], [[Gone("too old")]])
     reflector, told, pauses = await play(api)
     assert told[4:] == [
-        ("DELETED", "vanished"), ("DELETED", "replaced"),
-        ("MODIFIED", "changed"), ("ADDED", "replaced"), ("ADDED", "fresh"),
-    ]  # fmt: skip
+        ("DELETED", "vanished"),
+        ("DELETED", "replaced"),
+        ("MODIFIED", "changed"),
+        ("ADDED", "replaced"),
+        ("ADDED", "fresh"),
+    ]
     assert sorted(names(reflector)) == ["changed", "fresh", "replaced", "same"]
     assert pauses == []
 

@@ -11,9 +11,19 @@ from fairlead.config.source import parse_source
 def test_plain_words_mean_what_they_mean_to_the_original() -> None:
     text = "a: yes\nb: 1:30\nc: 2001-01-01\nd: 010\ne: 1e1\nf: 0x10\ng: 1_0\nh: ~\ni: 'yes'\nj: -5\nk: 1.5\nl: 0o17"
     assert parse_source(text).value == {
-        "a": True, "b": "1:30", "c": "2001-01-01", "d": 8, "e": 10.0, "f": 16, "g": 10, "h": None, "i": "yes",
-        "j": -5, "k": 1.5, "l": 15,
-    }  # fmt: skip
+        "a": True,
+        "b": "1:30",
+        "c": "2001-01-01",
+        "d": 8,
+        "e": 10.0,
+        "f": 16,
+        "g": 10,
+        "h": None,
+        "i": "yes",
+        "j": -5,
+        "k": 1.5,
+        "l": 15,
+    }
 
 
 def test_every_path_knows_its_line_and_an_unwritten_one_that_of_its_parent() -> None:

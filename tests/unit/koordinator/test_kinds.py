@@ -89,8 +89,17 @@ def test_columns_are_those_of_the_definitions(cluster: Harness) -> None:
     titles = [column["name"] for column in table["columnDefinitions"]]
     assert titles == ["Name", "Phase", "Status", "Age", "Node", "Reservation", "PodNamespace", "Pod", "NewPod", "TTL"]
     assert table["rows"][0]["cells"] == [
-        "m", "Running", "WaitingForScheduled", "60s", "n2", None, "default", "web-1", None, "5m",
-    ]  # fmt: skip
+        "m",
+        "Running",
+        "WaitingForScheduled",
+        "60s",
+        "n2",
+        None,
+        "default",
+        "web-1",
+        None,
+        "5m",
+    ]
 
 
 def test_discovery_names_them(cluster: Harness) -> None:

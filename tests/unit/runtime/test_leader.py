@@ -84,9 +84,13 @@ class Hall:
     def enter(self, who: str) -> Elector:
         self.apis[who], self.ends[who] = Flaky(self.store), asyncio.Event()
         elector = Elector(
-            self.apis[who], Election("fairlead", identity=who), monotonic=self.time, wall=self.time,  # type: ignore[arg-type]
-            sleep=self.time.sleep, rng=random.Random(who),
-        )  # fmt: skip
+            self.apis[who],
+            Election("fairlead", identity=who),
+            monotonic=self.time,
+            wall=self.time,  # type: ignore[arg-type]
+            sleep=self.time.sleep,
+            rng=random.Random(who),
+        )
 
         async def work() -> None:
             self.working.append(who)

@@ -115,8 +115,11 @@ async def test_the_first_step_brings_all_that_is_watched(world: World, store: St
         await heard.until(bool)
     first = heard.things[0]
     assert {(kind, name) for _, kind, name in first} >= {
-        (CONFIG_MAP, "a"), (CONFIG_MAP, "b"), (NAMESPACE, "default"), (NAMESPACE, "kube-system")
-    }  # fmt: skip
+        (CONFIG_MAP, "a"),
+        (CONFIG_MAP, "b"),
+        (NAMESPACE, "default"),
+        (NAMESPACE, "kube-system"),
+    }
     assert {happened for happened, _, _ in first} == {Happened.ADDED}
 
 

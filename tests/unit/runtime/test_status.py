@@ -25,9 +25,14 @@ def status_of(figures: Figures, **more: Any) -> SchedulerStatus:
     answer.set_result(figures)
     silences = more.pop("silences", {"pods": 3.0})
     return SchedulerStatus(
-        lambda: answer, elector=None, bound=Rate(), reporter=ApiReporter(), silences=lambda now: silences,
-        profiles=lambda: ["fairlead"], **more,
-    )  # fmt: skip
+        lambda: answer,
+        elector=None,
+        bound=Rate(),
+        reporter=ApiReporter(),
+        silences=lambda now: silences,
+        profiles=lambda: ["fairlead"],
+        **more,
+    )
 
 
 async def test_a_healthy_scheduler_has_no_troubles() -> None:
@@ -86,11 +91,13 @@ def test_exceptions_and_drift_are_in_the_figures() -> None:
 def test_a_cycle_is_a_span_with_one_for_each_call_of_a_plugin() -> None:
     exporter = InMemorySpanExporter()
     tracer = CycleTracer(exporter, offset=1000.0)
-    tracer.take([
-        Sample(1, "fairlead", "NodeName", "filter", "Success", 0.5, "default/a", 10.0),
-        Sample(1, "fairlead", "ImageLocality", "score", "Success", 0.25, "default/a", 11.0),
-        Sample(2, "fairlead", "NodeName", "filter", "Success", 0.5, "default/b", 12.0),
-    ])  # fmt: skip
+    tracer.take(
+        [
+            Sample(1, "fairlead", "NodeName", "filter", "Success", 0.5, "default/a", 10.0),
+            Sample(1, "fairlead", "ImageLocality", "score", "Success", 0.25, "default/a", 11.0),
+            Sample(2, "fairlead", "NodeName", "filter", "Success", 0.5, "default/b", 12.0),
+        ]
+    )
     tracer.close()
     spans = exporter.get_finished_spans()
     cycles = [span for span in spans if span.name == "scheduling cycle"]

@@ -80,11 +80,18 @@ def test_plugins_and_points_are_timed_in_measured_cycles() -> None:
 
 def test_gauges_and_counters_come_from_the_schedulers_figures() -> None:
     figures = Figures(
-        pending={"active": 1, "gated": 2}, incoming={("active", "NodeAdd"): 3},
-        blamed={("Fit", "default-scheduler"): 4}, in_flight={"PodPopped": 5}, nodes=7, pods=8, assumed=9,
-        evaluations={("Fit", "filter", "default-scheduler"): 6}, preemptions=10, rows_one_by_one={"mine": 11},
+        pending={"active": 1, "gated": 2},
+        incoming={("active", "NodeAdd"): 3},
+        blamed={("Fit", "default-scheduler"): 4},
+        in_flight={"PodPopped": 5},
+        nodes=7,
+        pods=8,
+        assumed=9,
+        evaluations={("Fit", "filter", "default-scheduler"): 6},
+        preemptions=10,
+        rows_one_by_one={"mine": 11},
         costliest=("mine", 0.5),
-    )  # fmt: skip
+    )
     found = lines(
         telemetry_of(requests=lambda: {("200", "127.0.0.1:1", "GET"): 12}, leading=lambda: ("kube-scheduler", True)),
         figures,

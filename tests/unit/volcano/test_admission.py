@@ -51,8 +51,9 @@ def test_a_new_queue_gets_defaults_and_its_path_begins_at_the_root(cluster: Harn
     assert made["spec"]["reclaimable"] is True
     assert made["spec"]["weight"] == 1
     assert made["metadata"]["annotations"] == {
-        "volcano.sh/hierarchy": "root/sci/dev", "volcano.sh/hierarchy-weights": "1/2/8"
-    }  # fmt: skip
+        "volcano.sh/hierarchy": "root/sci/dev",
+        "volcano.sh/hierarchy-weights": "1/2/8",
+    }
     kept = cluster.apply(queue("r").having(reclaimable=False, weight=0))
     assert (kept["spec"]["reclaimable"], kept["spec"]["weight"]) == (False, 1)
 

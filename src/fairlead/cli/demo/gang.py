@@ -60,7 +60,9 @@ def _explanation(cluster: Harness) -> Doc:
         raise FairleadError("the scheduler knows no job train")
     members = _members(cluster)
     question = {
-        "kind": "SimulateQuestion", "changes": True, "objects": members,
+        "kind": "SimulateQuestion",
+        "changes": True,
+        "objects": members,
         "replaces": [one["metadata"]["uid"] for one in members],
-    }  # fmt: skip
+    }
     return {**explained.to_document(), "changes": answer_of(cluster, question, []).get("changes", [])}

@@ -70,14 +70,17 @@ def _not_empty(context: click.Context, parameter: click.Parameter, name: str) ->
 
 def _asking(command: Callable[..., None]) -> Callable[..., None]:
     """The options by which a scheduler is found."""
-    for option in reversed((
-        click.argument("name", callback=_not_empty),
-        click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
-        click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text",
-                     show_default=True),
-        cluster_options,
-        server_options,
-    )):  # fmt: skip
+    for option in reversed(
+        (
+            click.argument("name", callback=_not_empty),
+            click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
+            click.option(
+                "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
+            ),
+            cluster_options,
+            server_options,
+        )
+    ):
         command = option(command)
     return command
 

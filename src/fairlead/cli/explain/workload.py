@@ -88,8 +88,14 @@ def _summed_up(
         by_reason[_NOT_CREATED] = [""] * missing
     waits = [{"message": message, "pods": names} for message, names in by_reason.items()]
     waits.sort(key=lambda one: -len(one["pods"]))
-    return {"kind": "WorkloadExplanation", **facts, "verdict": "Waits" if waits else "Scheduled", "placed": placed,
-            "pods": len(pods), "waiting": waits}  # fmt: skip
+    return {
+        "kind": "WorkloadExplanation",
+        **facts,
+        "verdict": "Waits" if waits else "Scheduled",
+        "placed": placed,
+        "pods": len(pods),
+        "waiting": waits,
+    }
 
 
 def _told(pod: Doc) -> str:

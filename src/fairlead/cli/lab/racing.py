@@ -45,34 +45,59 @@ def _seconds_by_class(context: click.Context, parameter: click.Parameter, values
 @click.option("--load", "load_name", metavar="NAME", help="Of the scenario's loads; the first by default.")
 @click.option("--seed", type=int, metavar="N", help="The first of the scenario's seeds by default.")
 @click.option(
-    "--schedulers", default="1,2,4", show_default=True, callback=_numbers, metavar="N,N,...",
+    "--schedulers",
+    default="1,2,4",
+    show_default=True,
+    callback=_numbers,
+    metavar="N,N,...",
     help="How many schedulers each class of jobs has; one run for each number.",
-)  # fmt: skip
+)
 @click.option(
-    "--think", multiple=True, callback=_seconds_by_class, metavar="[CLASS=]SECONDS",
+    "--think",
+    multiple=True,
+    callback=_seconds_by_class,
+    metavar="[CLASS=]SECONDS",
     help="How long a decision about a job takes, of a class or of any; 1 by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--think-pod", multiple=True, callback=_seconds_by_class, metavar="[CLASS=]SECONDS",
+    "--think-pod",
+    multiple=True,
+    callback=_seconds_by_class,
+    metavar="[CLASS=]SECONDS",
     help="How much longer for each of its pods that has no node; 0 by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--conflict", type=click.Choice([str(one.value) for one in ConflictRule]), default="resource-fit",
-    show_default=True, help="When a planned placement conflicts: the pod does not pass the filters any more, or "
+    "--conflict",
+    type=click.Choice([str(one.value) for one in ConflictRule]),
+    default="resource-fit",
+    show_default=True,
+    help="When a planned placement conflicts: the pod does not pass the filters any more, or "
     "anything was placed on the node since.",
-)  # fmt: skip
+)
 @click.option(
-    "--tx", type=click.Choice([str(one.value) for one in CommitMode]), default="incremental", show_default=True,
+    "--tx",
+    type=click.Choice([str(one.value) for one in CommitMode]),
+    default="incremental",
+    show_default=True,
     help="What a conflict does to the other placements of a job. Gangs are all-or-nothing in any case.",
-)  # fmt: skip
+)
 @click.option("--shards", is_flag=True, help="Each scheduler looks first at nodes of its own.")
 @click.option("--apart", default="", metavar="LABEL", help="No two pods of a job on nodes with the same value of it.")
 @click.option("--until", type=float, metavar="SECONDS", help="When a run ends; when the last job could by default.")
 def omega_command(
-    file: Path, policy: str | None, load_name: str | None, seed: int | None, schedulers: list[int],
-    think: dict[str, float], think_pod: dict[str, float], conflict: str, tx: str, shards: bool, apart: str,
+    file: Path,
+    policy: str | None,
+    load_name: str | None,
+    seed: int | None,
+    schedulers: list[int],
+    think: dict[str, float],
+    think_pod: dict[str, float],
+    conflict: str,
+    tx: str,
+    shards: bool,
+    apart: str,
     until: float | None,
-) -> None:  # fmt: skip
+) -> None:
     """Play a scenario with several schedulers that plan on copies of the cluster and commit optimistically.
 
     The schedulers are the policy's profile. Conflicts, waits and how busy they are are told by class of jobs.
@@ -107,6 +132,10 @@ def _figures(metrics: Metrics) -> tuple[str, ...]:
     """Jobs, those placed whole, failed for each successful transaction, the wait until placed, and how busy."""
     number = {name: value or 0.0 for name, value in metrics.items()}
     return (
-        f"{number['jobs']:.0f}", f"{number['fully_scheduled']:.0f}", f"{number['conflict_fraction']:.3f}",
-        f"{number['wait_full_mean']:.2f}", f"{number['wait_full_p90']:.2f}", f"{100 * number['busy']:.1f}",
-    )  # fmt: skip
+        f"{number['jobs']:.0f}",
+        f"{number['fully_scheduled']:.0f}",
+        f"{number['conflict_fraction']:.3f}",
+        f"{number['wait_full_mean']:.2f}",
+        f"{number['wait_full_p90']:.2f}",
+        f"{100 * number['busy']:.1f}",
+    )

@@ -30,7 +30,7 @@ def run_command(scenario: Path, policy: str | None, load_name: str | None, seed:
     read = read_scenario(scenario)
     key = RunKey(
         policy or read.policies[0].name, load_name or read.loads[0].name, read.seeds[0] if seed is None else seed
-    )  # fmt: skip
+    )
     directory = play(read, key, out or Path("lab-results", read.name, key.directory), base=scenario.parent)
     about = about_run(directory)
     click.echo(f"{about['jobs']} jobs, makespan {about['makespan']:g} s of virtual time")
@@ -62,8 +62,14 @@ def experiment_command(scenario: Path, out: Path | None, workers: int | None, da
 
     experiment = Experiment(scenario, out or Path("lab-results", read_scenario(scenario).name))
     all_runs, missing = len(experiment.keys), len(experiment.missing())
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-               TextColumn("ETA"), TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns) as progress:
         task = progress.add_task("runs", total=all_runs, completed=all_runs - missing)
         for key in experiment.play(workers=workers or os.cpu_count() or 1, dask=dask):

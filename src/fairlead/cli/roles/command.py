@@ -12,14 +12,23 @@ from fairlead.cli.roles.ways import EXTRAS, WAYS
 @click.option("--name", metavar="NAME", help="Name of the roles.  [default: fairlead-WAY]")
 @click.option("--lease-namespace", metavar="NAME", help="Where its lease is.  [default: where WAY has it]")
 @click.option("--lease-name", metavar="NAME", help="Its lease.  [default: that of WAY]")
-@click.option("--with", "extras", multiple=True, type=click.Choice(list(EXTRAS)),
-              help="Further rights: gangs by owner, shared accelerator cards, replacing refused bare "
-                   "pods, keeping evictions in a ConfigMap.")  # fmt: skip
+@click.option(
+    "--with",
+    "extras",
+    multiple=True,
+    type=click.Choice(list(EXTRAS)),
+    help="Further rights: gangs by owner, shared accelerator cards, replacing refused bare "
+    "pods, keeping evictions in a ConfigMap.",
+)
 @click.option("--for", "user", metavar="NAMESPACE:ACCOUNT", help="Also bind them to this service account.")
 def roles_command(
-    way: str, name: str | None, lease_namespace: str | None, lease_name: str | None, extras: tuple[str, ...],
+    way: str,
+    name: str | None,
+    lease_namespace: str | None,
+    lease_name: str | None,
+    extras: tuple[str, ...],
     user: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Print the roles that a way of running needs, no more and no less.
 
     \b

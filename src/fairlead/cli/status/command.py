@@ -26,8 +26,9 @@ LAGS = 75.0
 
 @click.command("status")
 @click.option("--server", metavar="URL", help="The port of the scheduler.  [default: http://127.0.0.1:10259]")
-@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The token for --server.")  # fmt: skip
+@click.option(
+    "--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The token for --server."
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def status_command(server: str | None, token_file: Path | None, output: str) -> None:
     """Show how a running scheduler is.

@@ -45,17 +45,34 @@ class Whom:
 
 def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options by which a scheduler is found, and the form of the answer."""
-    for option in reversed((
-        click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True),
-        cluster_options,
-        server_options,
-        click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="SNAPSHOT",
-                     help="Ask about a file of `fairlead snapshot save` instead of a running cluster."),
-        click.option("--volcano-conf", "volcano", metavar="FILE|PRESET",
-                     help="With --from: how pods of the Volcano scheduler are placed.  [default: default]"),
-        click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="With --from: the scheduler's configuration."),
-    )):  # fmt: skip
+    for option in reversed(
+        (
+            click.option(
+                "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
+            ),
+            cluster_options,
+            server_options,
+            click.option(
+                "--from",
+                "snapshot",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="SNAPSHOT",
+                help="Ask about a file of `fairlead snapshot save` instead of a running cluster.",
+            ),
+            click.option(
+                "--volcano-conf",
+                "volcano",
+                metavar="FILE|PRESET",
+                help="With --from: how pods of the Volcano scheduler are placed.  [default: default]",
+            ),
+            click.option(
+                "--config",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="With --from: the scheduler's configuration.",
+            ),
+        )
+    ):
         command = option(command)
     return command
 

@@ -29,8 +29,16 @@ def capacity_group() -> None:
 
 
 def _file(command: Callable[..., None]) -> Callable[..., None]:
-    option = click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE",
-                          type=click.Path(path_type=Path), help="A manifest or a directory of manifests.")  # fmt: skip
+    option = click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        required=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A manifest or a directory of manifests.",
+    )
     return option(command)
 
 

@@ -16,8 +16,16 @@ from fairlead.cli.what_if.asking import WAITS, asking_options, print_answer, put
 
 
 @click.command("simulate")
-@click.option("-f", "--filename", "files", multiple=True, required=True, type=click.Path(path_type=Path),
-              metavar="FILE", help="A manifest or a directory of manifests; may be repeated.")  # fmt: skip
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A manifest or a directory of manifests; may be repeated.",
+)
 @asking_options
 @click.option("--changes/--no-changes", default=True, help="Whether to look for the least change that would help.")
 def simulate_command(files: tuple[Path, ...], output: str, changes: bool, **options: Any) -> None:

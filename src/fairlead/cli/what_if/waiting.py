@@ -54,7 +54,7 @@ def changes_for_pod(
 
 def changes_for_group(
     whom: tuple[Path | None, str | None, str | None, Path | None], group: Doc
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """What would let a group run as a whole. `group` is the podGroup of its explanation: apiGroup, namespace, name."""
 
     async def read(api: KubeApi, _: str) -> WaitingObjects:
@@ -68,8 +68,11 @@ def _changes(
     whom: tuple[Path | None, str | None, str | None, Path | None], waiting: WaitingObjects
 ) -> list[dict[str, Any]]:
     question = {
-        "kind": "SimulateQuestion", "changes": True, "objects": waiting.objects, "replaces": waiting.uids,
-    }  # fmt: skip
+        "kind": "SimulateQuestion",
+        "changes": True,
+        "objects": waiting.objects,
+        "replaces": waiting.uids,
+    }
     kubeconfig, context, server, token_file = whom
     answer = put_question(Whom(kubeconfig, context, server, token_file, None), question)
     found: list[dict[str, Any]] = answer.get("changes", [])
@@ -133,8 +136,14 @@ async def _pods_to_come(api: KubeApi, group: Doc) -> list[Doc]:
     job = None if owner is None else await _found(api, VC_JOB, metadata["namespace"], owner["name"])
     if job is None:
         return []
-    plain = {**job, "metadata": {key: job["metadata"][key] for key in ("name", "namespace", "labels", "annotations")
-                                 if key in job["metadata"]}}  # fmt: skip
+    plain = {
+        **job,
+        "metadata": {
+            key: job["metadata"][key]
+            for key in ("name", "namespace", "labels", "annotations")
+            if key in job["metadata"]
+        },
+    }
     plain.pop("status", None)
     made = expand([plain], await context_of_cluster(api, [plain]), now=time.time())
     return [_of_group(doc, metadata["name"]) for doc in made if doc["kind"] == "Pod"]

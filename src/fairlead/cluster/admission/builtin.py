@@ -52,16 +52,24 @@ def _set_priority(view: DocView, name: str, spec: Doc) -> None:
     value, policy = priority_of(view, POD, name, spec)
     given = spec.get("priority")
     if given is not None and given != value:
-        raise forbidden(POD, name, (
-            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
-            f"computed {value} from the given PriorityClass name"
-        ))  # fmt: skip
+        raise forbidden(
+            POD,
+            name,
+            (
+                f"the integer value of priority ({given}) must not be provided in pod spec; priority admission "
+                f"controller computed {value} from the given PriorityClass name"
+            ),
+        )
     wanted = spec.get("preemptionPolicy")
     if wanted is not None and wanted != policy:
-        raise forbidden(POD, name, (
-            f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; priority admission "
-            f"controller computed {policy} from the given PriorityClass name"
-        ))  # fmt: skip
+        raise forbidden(
+            POD,
+            name,
+            (
+                f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; priority admission "
+                f"controller computed {policy} from the given PriorityClass name"
+            ),
+        )
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
@@ -140,9 +148,9 @@ def _set_overhead(name: str, spec: Doc, overhead: Doc | None) -> None:
     given = spec.get("overhead")
     if overhead is None:
         if given:
-            raise forbidden(POD, name, (
-                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            ))  # fmt: skip
+            raise forbidden(
+                POD, name, ("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+            )
         return
     if given and given != overhead:
         raise forbidden(POD, name, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
@@ -155,8 +163,12 @@ def _merge_node_selector(name: str, spec: Doc, wanted: dict[str, str]) -> None:
     present = spec.get("nodeSelector", {})
     for key, value in wanted.items():
         if key in present and present[key] != value:
-            raise forbidden(POD, name, (
-                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                f"pod.spec.nodeSelector[{key}] = {present[key]}"
-            ))  # fmt: skip
+            raise forbidden(
+                POD,
+                name,
+                (
+                    f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                    f"pod.spec.nodeSelector[{key}] = {present[key]}"
+                ),
+            )
     spec["nodeSelector"] = {**present, **wanted}

@@ -163,9 +163,7 @@ def _check_update(spoken: Kind, new: Doc, old: Doc, hooks: KindHooks) -> None:
     first.raise_if_any(kind, new["metadata"]["name"])
 
 
-def _check_object(
-    problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc | None, hooks: KindHooks
-) -> None:  # fmt: skip
+def _check_object(problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc | None, hooks: KindHooks) -> None:
     kind = spoken.storage
     check_metadata(problems, kind, doc["metadata"])
     if kind is k.POD:

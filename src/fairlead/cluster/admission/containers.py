@@ -176,8 +176,12 @@ def _check_mounts(problems: ValidationProblems, path: str, mounts: list[Doc], sc
 def _check_probe(problems: ValidationProblems, path: str, probe: Doc) -> None:
     _check_handler(problems, path, probe)
     for field_name in (
-        "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold",
-    ):  # fmt: skip
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    ):
         problems.negative(f"{path}.{field_name}", probe.get(field_name))
     if path.endswith(("livenessProbe", "startupProbe")) and probe.get("successThreshold", 1) != 1:
         problems.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")

@@ -275,8 +275,10 @@ def check_claim_status(problems: ValidationProblems, old: Doc, new: Doc) -> None
     if reserved and allocation is None:
         problems.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
     if new["metadata"].get("deletionTimestamp") and [u for u in uids if u not in _uids(before)]:
-        problems.forbidden("status.reservedFor", "new entries may not be added while `deallocationRequested` or"
-                           " `deletionTimestamp` are set")  # fmt: skip
+        problems.forbidden(
+            "status.reservedFor",
+            "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
+        )
     was = before.get("allocation")
     if was is not None and allocation is not None and was != allocation:
         problems.invalid("status.allocation", allocation, IMMUTABLE)

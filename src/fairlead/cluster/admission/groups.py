@@ -51,10 +51,14 @@ def with_priority(view: DocView, doc: Doc) -> Doc:
     value, _ = priority_of(view, k.POD_GROUP_BETA, name, spec)
     given = spec.get("priority")
     if given is not None and given != value:
-        raise forbidden(k.POD_GROUP_BETA, name, (
-            f"priority set in the pod group ({given}) must match the priority computed ({value}) based on the priority "
-            "class set in the spec"
-        ))  # fmt: skip
+        raise forbidden(
+            k.POD_GROUP_BETA,
+            name,
+            (
+                f"priority set in the pod group ({given}) must match the priority computed ({value}) based on the "
+                "priority class set in the spec"
+            ),
+        )
     return {**doc, "spec": {**spec, "priority": value}}
 
 

@@ -117,7 +117,7 @@ def _complaints(item: Doc, requests: dict[str, int], limits: dict[str, int]) -> 
 
 def _too_small(
     resource: str, least: str, requests: dict[str, int], type_: str, limits: dict[str, int] | None = None
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     floor = read_quantity(least).nanos
     if resource not in requests:
         yield f"minimum {resource} usage per {type_} is {least}.  No request is specified"
@@ -127,9 +127,7 @@ def _too_small(
         yield f"minimum {resource} usage per {type_} is {least}, but limit is {_like(least, limits[resource])}"
 
 
-def _too_large(
-    resource: str, most: str, requests: dict[str, int], limits: dict[str, int], type_: str
-) -> Iterator[str]:  # fmt: skip
+def _too_large(resource: str, most: str, requests: dict[str, int], limits: dict[str, int], type_: str) -> Iterator[str]:
     ceiling = read_quantity(most).nanos
     if resource not in limits:
         yield f"maximum {resource} usage per {type_} is {most}.  No limit is specified"
@@ -141,7 +139,7 @@ def _too_large(
 
 def _too_far_apart(
     resource: str, ratio: str, requests: dict[str, int], limits: dict[str, int], type_: str
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     text = f"{resource} max limit to request ratio per {type_} is {ratio}, but "
     if not requests.get(resource):
         yield text + "no request is specified or request is 0"

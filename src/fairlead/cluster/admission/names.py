@@ -77,8 +77,10 @@ def qualified_name(key: str) -> tuple[str, ...]:
     """A label key or the like: an optional DNS prefix and a name."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
-        return (f"a valid label key {_QUALIFIED_TEXT} with an optional DNS subdomain prefix and '/' "
-                "(e.g. 'example.com/MyName')",)  # fmt: skip
+        return (
+            f"a valid label key {_QUALIFIED_TEXT} with an optional DNS subdomain prefix and '/' "
+            "(e.g. 'example.com/MyName')",
+        )
     found: list[str] = []
     if slash:
         found += ["prefix part must be non-empty"] if not prefix else []

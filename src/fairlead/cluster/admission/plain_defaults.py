@@ -108,9 +108,10 @@ def _limit(limit: Doc) -> Doc:
 def _endpoints(doc: Doc) -> Doc:
     subsets = [
         {**subset, "ports": [{"protocol": "TCP", **port} for port in subset.get("ports", ())]}
-        if subset.get("ports") else subset
+        if subset.get("ports")
+        else subset
         for subset in doc.get("subsets", ())
-    ]  # fmt: skip
+    ]
     return {**doc, "subsets": subsets} if subsets else doc
 
 
@@ -127,11 +128,13 @@ def _autoscaler(doc: Doc) -> Doc:
         given = spec["behavior"]
         spec["behavior"] = {
             "scaleUp": {
-                "stabilizationWindowSeconds": 0, "selectPolicy": "Max",
-                "policies": [_scaling("Pods", 4), _scaling("Percent", 100)], **given.get("scaleUp", {}),
+                "stabilizationWindowSeconds": 0,
+                "selectPolicy": "Max",
+                "policies": [_scaling("Pods", 4), _scaling("Percent", 100)],
+                **given.get("scaleUp", {}),
             },
             "scaleDown": {"selectPolicy": "Max", "policies": [_scaling("Percent", 100)], **given.get("scaleDown", {})},
-        }  # fmt: skip
+        }
     return {**doc, "spec": spec}
 
 

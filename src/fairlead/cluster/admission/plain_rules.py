@@ -103,9 +103,11 @@ def _budget(problems: ValidationProblems, doc: Doc) -> None:
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:
         whole = {
-            "MinAvailable": least, "Selector": spec.get("selector"), "MaxUnavailable": most,
+            "MinAvailable": least,
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": most,
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-        }  # fmt: skip
+        }
         problems.invalid_as_is("spec", whole, "minAvailable and maxUnavailable cannot be both set")
     for field, value in (("minAvailable", least), ("maxUnavailable", most)):
         _check_count_or_share(problems, f"spec.{field}", value)
@@ -125,10 +127,13 @@ def _priority_class(problems: ValidationProblems, doc: Doc) -> None:
     name, value = doc["metadata"]["name"], doc.get("value", 0)
     if name.startswith("system-"):
         if name not in SYSTEM_PRIORITIES:
-            problems.forbidden("metadata.name", (
-                "priority class names with 'system-' prefix are reserved for system use only. "
-                f"error: {name} is not a known system priority class"
-            ))  # fmt: skip
+            problems.forbidden(
+                "metadata.name",
+                (
+                    "priority class names with 'system-' prefix are reserved for system use only. "
+                    f"error: {name} is not a known system priority class"
+                ),
+            )
     elif value > HIGHEST_PRIORITY:
         problems.forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
     problems.not_one_of("preemptionPolicy", doc.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
@@ -224,10 +229,13 @@ def _claim_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
         return {key: value for key, value in doc.get("spec", {}).items() if key not in free}
 
     if rest(new) != rest(old):
-        problems.forbidden("spec", (
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-            "\n"
-        ))  # fmt: skip
+        problems.forbidden(
+            "spec",
+            (
+                "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+                "claims\n"
+            ),
+        )
 
 
 def _service_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:

@@ -13,9 +13,13 @@ _MODE = 0o644
 def default_pod_spec(spec: Doc, *, template: bool = False) -> Doc:
     """The spec with all defaults. Templates get no defaults that depend on the pod being one."""
     out = {
-        "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
-        "securityContext": {}, "schedulerName": "default-scheduler", **spec,
-    }  # fmt: skip
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        **spec,
+    }
     if not template:
         out.setdefault("enableServiceLinks", True)
     if out["terminationGracePeriodSeconds"] < 0:
@@ -40,9 +44,12 @@ def _mirror_service_account(spec: Doc) -> None:
 
 def default_container(container: Doc, *, template: bool, host_network: bool) -> Doc:
     out = {
-        "imagePullPolicy": pull_policy(container.get("image", "")), "resources": {},
-        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", **container,
-    }  # fmt: skip
+        "imagePullPolicy": pull_policy(container.get("image", "")),
+        "resources": {},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        **container,
+    }
     if not template:
         out["resources"] = _requests_from_limits(out["resources"])
     if "ports" in out:

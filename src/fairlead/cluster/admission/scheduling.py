@@ -183,8 +183,10 @@ def check_claims(problems: ValidationProblems, path: str, claims: list[Doc]) -> 
 def _check_claim_source(problems: ValidationProblems, path: str, claim: Doc) -> None:
     named, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
     whole = {
-        "Name": claim.get("name", ""), "ResourceClaimName": named, "ResourceClaimTemplateName": template,
-    }  # fmt: skip
+        "Name": claim.get("name", ""),
+        "ResourceClaimName": named,
+        "ResourceClaimTemplateName": template,
+    }
     if named is not None and template is not None:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         problems.invalid_as_is(path, whole, detail)

@@ -50,9 +50,13 @@ def _labelled_like_template(doc: Doc) -> Doc:
 
 def _stateful_set(doc: Doc) -> Doc:
     spec = _with_template(
-        doc.get("spec", {}), replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady", updateStrategy={},
+        doc.get("spec", {}),
+        replicas=1,
+        revisionHistoryLimit=10,
+        podManagementPolicy="OrderedReady",
+        updateStrategy={},
         persistentVolumeClaimRetentionPolicy={},
-    )  # fmt: skip
+    )
     strategy = {"type": "RollingUpdate", **spec["updateStrategy"]}
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0, **strategy.get("rollingUpdate", {})}
@@ -86,18 +90,26 @@ def _job_spec(spec: Doc) -> Doc:
     counts = {"completions": 1, "parallelism": 1} if not {"completions", "parallelism"} & spec.keys() else {}
     replacement = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
     out = {
-        "parallelism": 1, "backoffLimit": 2147483647 if "backoffLimitPerIndex" in spec else 6, **counts,
-        "completionMode": "NonIndexed", "suspend": False, "manualSelector": False,
-        "podReplacementPolicy": replacement, **spec,
-    }  # fmt: skip
+        "parallelism": 1,
+        "backoffLimit": 2147483647 if "backoffLimitPerIndex" in spec else 6,
+        **counts,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "manualSelector": False,
+        "podReplacementPolicy": replacement,
+        **spec,
+    }
     return {**out, "template": default_template(out.get("template", {}))}
 
 
 def _cron_job(doc: Doc) -> Doc:
     spec = {
-        "concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1,
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
         **doc.get("spec", {}),
-    }  # fmt: skip
+    }
     template = spec.get("jobTemplate", {})
     inner = template.get("spec", {})
     inner = {**inner, "template": default_template(inner.get("template", {}))}
@@ -129,9 +141,11 @@ def own_job(doc: Doc) -> Doc:
     template = spec["template"]
     labels = {
         **template.get("metadata", {}).get("labels", {}),
-        "controller-uid": uid, "job-name": name,
-        "batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name,
-    }  # fmt: skip
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
     selector = spec.get("selector", {})
     selector = {
         **selector,
@@ -150,5 +164,6 @@ def mark_daemon_set(doc: Doc, old: Doc | None = None) -> Doc:
         count += old["spec"].get("template") != doc["spec"].get("template")
     metadata = doc["metadata"]
     return {
-        **doc, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), key: str(count)}},
-    }  # fmt: skip
+        **doc,
+        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), key: str(count)}},
+    }

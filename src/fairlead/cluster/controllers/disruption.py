@@ -133,12 +133,20 @@ class Disruptions(Reconciler[Key]):
         evicted = self._evicted(key, budget, pods, now)
         healthy = sum(pod.ready and not pod.deleting and name not in evicted for name, pod in pods.items())
         allowed = max(0, healthy - count.desired) if count.expected > 0 else 0
-        writes = list(self._write(budget, {
-            "currentHealthy": healthy, "desiredHealthy": count.desired, "expectedPods": count.expected,
-            "disruptionsAllowed": allowed, "observedGeneration": budget["metadata"].get("generation") or 0,
-            "conditions": _condition(budget, "SufficientPods" if allowed else "InsufficientPods", now),
-            "disruptedPods": _remaining(budget, evicted),
-        }))  # fmt: skip
+        writes = list(
+            self._write(
+                budget,
+                {
+                    "currentHealthy": healthy,
+                    "desiredHealthy": count.desired,
+                    "expectedPods": count.expected,
+                    "disruptionsAllowed": allowed,
+                    "observedGeneration": budget["metadata"].get("generation") or 0,
+                    "conditions": _condition(budget, "SufficientPods" if allowed else "InsufficientPods", now),
+                    "disruptedPods": _remaining(budget, evicted),
+                },
+            )
+        )
         if writes and not pods:
             yield from self.event(POD_DISRUPTION_BUDGET, budget, "NoPods", "No matching pods found")
         yield from writes
@@ -231,9 +239,13 @@ def _condition(budget: Doc, reason: str, now: float, *, message: str = "") -> li
     status = "True" if reason == "SufficientPods" else "False"
     since = old["lastTransitionTime"] if old.get("status") == status else timestamp(now)
     new = {
-        "type": "DisruptionAllowed", "status": status, "reason": reason, "message": message,
-        "observedGeneration": budget["metadata"].get("generation") or 0, "lastTransitionTime": since,
-    }  # fmt: skip
+        "type": "DisruptionAllowed",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": budget["metadata"].get("generation") or 0,
+        "lastTransitionTime": since,
+    }
     return [new if one is old else one for one in known] if old else [*known, new]
 
 

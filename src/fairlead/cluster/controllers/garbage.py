@@ -39,9 +39,7 @@ class GarbageCollector(Reconciler[str]):
     def __init__(self, view: DocView, *, registry: Registry | None = None) -> None:
         super().__init__(view)
         self._registry = registry or Registry()
-        self.watches = [
-            Watch(kind) for kind in self._registry if kind.stored_as is None and kind not in (EVENT, LEASE)
-        ]  # fmt: skip
+        self.watches = [Watch(kind) for kind in self._registry if kind.stored_as is None and kind not in (EVENT, LEASE)]
         self._owned: dict[str, _Object] = {}
         self._waiting: dict[str, _Object] = {}  # owners with one of the two finalizers
         self._dependents: dict[str, dict[str, None]] = {}

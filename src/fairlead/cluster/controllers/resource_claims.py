@@ -135,9 +135,12 @@ class ResourceClaims(Reconciler[ClaimKey]):
             return
         given = template["spec"].get("metadata") or {}
         owner = {
-            "apiVersion": POD.api_version, "kind": POD.kind, "name": name, "uid": pod["metadata"]["uid"],
+            "apiVersion": POD.api_version,
+            "kind": POD.kind,
+            "name": name,
+            "uid": pod["metadata"]["uid"],
             "controller": True,
-        }  # fmt: skip
+        }
         metadata: Doc = {
             "namespace": namespace,
             "generateName": f"{name}-{entry['name']}-",
@@ -146,10 +149,15 @@ class ResourceClaims(Reconciler[ClaimKey]):
         }
         if given.get("labels"):
             metadata["labels"] = given["labels"]
-        yield create(RESOURCE_CLAIM, {
-            "apiVersion": RESOURCE_CLAIM.api_version, "kind": RESOURCE_CLAIM.kind, "metadata": metadata,
-            "spec": template["spec"]["spec"],
-        })  # fmt: skip
+        yield create(
+            RESOURCE_CLAIM,
+            {
+                "apiVersion": RESOURCE_CLAIM.api_version,
+                "kind": RESOURCE_CLAIM.kind,
+                "metadata": metadata,
+                "spec": template["spec"]["spec"],
+            },
+        )
 
     def _visit_claim(self, claim: Doc) -> Iterator[Write]:
         status = claim.get("status") or {}

@@ -184,7 +184,7 @@ class Reconciler(Generic[K]):
 
     def event(
         self, kind: Kind, doc: Doc, reason: str, message: str, *, warning: bool = False, component: str = ""
-    ) -> Iterable[Write]:  # fmt: skip
+    ) -> Iterable[Write]:
         """An Event about an object, dated by the step under way; none if this controller shall not announce."""
         if self._announce:
             source = component or self.component or self.name

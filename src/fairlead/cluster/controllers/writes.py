@@ -33,9 +33,15 @@ def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms
     metadata = {**(changes.get("metadata") or {}), "uid": old["uid"]}
     body = {**changes, "metadata": metadata}
     return Write(
-        _PATCH, kind, old.get("namespace", ""), old["name"], body=body, subresource=subresource, patch_type=_MERGE,
+        _PATCH,
+        kind,
+        old.get("namespace", ""),
+        old["name"],
+        body=body,
+        subresource=subresource,
+        patch_type=_MERGE,
         conforms=conforms,
-    )  # fmt: skip
+    )
 
 
 def patch_status(kind: Kind, doc: Doc, status: Doc, *, conforms: bool = False) -> Write:
@@ -44,7 +50,7 @@ def patch_status(kind: Kind, doc: Doc, status: Doc, *, conforms: bool = False) -
     body = {"status": status, "metadata": {"uid": metadata["uid"]}}
     return Write(
         _PATCH, kind, metadata.get("namespace", ""), metadata["name"], body, "status", _MERGE, conforms=conforms
-    )  # fmt: skip
+    )
 
 
 def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:
@@ -63,7 +69,7 @@ def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:
 
 def delete(
     kind: Kind, doc: Doc, *, grace_seconds: int | None = None, propagation: str = "", version: bool = False
-) -> Write:  # fmt: skip
+) -> Write:
     """Delete this very object (by uid, and by resourceVersion if `version`)."""
     namespace, name = namespaced_name(doc)
     preconditions = {"uid": doc["metadata"]["uid"]}
@@ -113,7 +119,7 @@ def identity_of_controller(doc: Doc) -> str:
 
 def event_about(
     kind: Kind, doc: Doc, *, reason: str, message: str, now: float, component: str, warning: bool = False
-) -> Write:  # fmt: skip
+) -> Write:
     """A core/v1 Event about an object, as `kubectl describe` shows it. Nobody waits for its Reply."""
     metadata = doc["metadata"]
     namespace = metadata.get("namespace") or "default"

@@ -82,11 +82,18 @@ def _kind(spec: Doc, version: Doc, stored_as: Kind | None) -> Kind:
         selectable=tuple(field["jsonPath"] for field in version.get("selectableFields") or ()),
     )
     return Kind(
-        group=spec["group"], version=version["name"], kind=names["kind"], plural=names["plural"],
-        namespaced=spec["scope"] == "Namespaced", singular=names.get("singular", ""),
-        short_names=tuple(names.get("shortNames") or ()), categories=tuple(names.get("categories") or ()),
-        subresources=frozenset(subresources), stored_as=stored_as, definition=definition,
-    )  # fmt: skip
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names.get("singular", ""),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=frozenset(subresources),
+        stored_as=stored_as,
+        definition=definition,
+    )
 
 
 def is_established(doc: Doc) -> bool:
@@ -126,9 +133,15 @@ def with_status(doc: Doc, view: DocView, now: str) -> Doc:
     if problem is None or not is_established(doc):
         _set(conditions, "Established", established, now)
     status["conditions"] = conditions
-    status["acceptedNames"] = spec["names"] if problem is None else status.get("acceptedNames") or {
-        "plural": "", "kind": "",
-    }  # fmt: skip
+    status["acceptedNames"] = (
+        spec["names"]
+        if problem is None
+        else status.get("acceptedNames")
+        or {
+            "plural": "",
+            "kind": "",
+        }
+    )
     stored = list(status.get("storedVersions") or ())
     stored += [version["name"] for version in spec["versions"] if version["storage"] and version["name"] not in stored]
     status["storedVersions"] = stored
@@ -138,8 +151,9 @@ def with_status(doc: Doc, view: DocView, now: str) -> Doc:
 def terminating_status(doc: Doc, now: str) -> Doc:
     """The definition while its objects are being removed."""
     conditions = list((doc.get("status") or {}).get("conditions") or ())
-    _set(conditions, "Terminating", ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"),
-         now)  # fmt: skip
+    _set(
+        conditions, "Terminating", ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"), now
+    )
     finalizers = [*(name for name in doc["metadata"].get("finalizers") or () if name != CLEANUP), CLEANUP]
     return {
         **doc,
@@ -151,8 +165,12 @@ def terminating_status(doc: Doc, now: str) -> Doc:
 def _set(conditions: list[Doc], type_: str, value: tuple[str, str, str], now: str) -> None:
     status, reason, message = value
     made = {
-        "type": type_, "status": status, "lastTransitionTime": now, "reason": reason, "message": message,
-    }  # fmt: skip
+        "type": type_,
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
     for index, one in enumerate(conditions):
         if one["type"] == type_:
             if (one["status"], one.get("reason")) != (status, reason):
@@ -300,16 +318,22 @@ def _check_structural(
         return
     loose = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     if not schema.get("type") and not loose and not root:
-        problems.required(f"{path}.type", "must not be empty for specified object fields" if "properties[" in path
-                          else "must not be empty for specified array items")  # fmt: skip
+        problems.required(
+            f"{path}.type",
+            "must not be empty for specified object fields"
+            if "properties[" in path
+            else "must not be empty for specified array items",
+        )
     elif schema.get("type") and schema["type"] not in _TYPES:
         problems.unsupported(f"{path}.type", schema["type"], sorted(_TYPES))
     if schema.get("type") == "array" and "items" not in schema:
         problems.required(f"{path}.items", "must be specified")
     for name in ("uniqueItems", "definitions", "dependencies", "$ref", "patternProperties", "deprecated"):
         if schema.get(name):
-            problems.forbidden(f"{path}.{name}", f"{name} cannot be set to true" if name == "uniqueItems"
-                               else f"{name} is not supported")  # fmt: skip
+            problems.forbidden(
+                f"{path}.{name}",
+                f"{name} cannot be set to true" if name == "uniqueItems" else f"{name} is not supported",
+            )
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
         problems.required(f"{path}.x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map")
     wanted = schema.get("pattern")

@@ -145,9 +145,12 @@ def _place(schema: Any, *, root: bool = False) -> _Place | None:
 
 def _rule(schema: Schema, rule: Doc, known: Declared) -> _Rule:
     made = _Rule(
-        rule.get("rule") or "", (rule.get("message") or "").strip(), rule.get("reason") or "FieldValueInvalid",
-        field_path(schema, rule.get("fieldPath") or "") or "", bool(rule.get("optionalOldSelf")),
-    )  # fmt: skip
+        rule.get("rule") or "",
+        (rule.get("message") or "").strip(),
+        rule.get("reason") or "FieldValueInvalid",
+        field_path(schema, rule.get("fieldPath") or "") or "",
+        bool(rule.get("optionalOldSelf")),
+    )
     try:
         made.expression = compiled(made.text, known, optional_old=made.optional_old)
         if rule.get("messageExpression"):
@@ -287,8 +290,10 @@ class _Validation:
             pass
         used = PER_CALL - steps.left
         if used > self._left:
-            trouble = "messageExpression evaluation failed due to running out of cost budget, no further validation" \
-                      " rules will be run"  # fmt: skip
+            trouble = (
+                "messageExpression evaluation failed due to running out of cost budget, no further validation"
+                " rules will be run"
+            )
         if trouble:
             if not unchanged:
                 self._invalid(place, where, trouble)

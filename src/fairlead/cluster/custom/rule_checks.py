@@ -69,8 +69,10 @@ class _RuleChecks:
         known = declared(schema, root=root or bool(schema.get("x-kubernetes-embedded-resource")))
         if known is None:
             said = "unable to convert structural schema to CEL declarations"
-            self.meaning.internal(f"{path}.{RULES}", "internal error: failed to construct type information for"
-                                  f" x-kubernetes-validations rules: {said}")  # fmt: skip
+            self.meaning.internal(
+                f"{path}.{RULES}",
+                f"internal error: failed to construct type information for x-kubernetes-validations rules: {said}",
+            )
             return
         for index, rule in enumerate(rules):
             self._check_meaning(f"{path}.{RULES}[{index}]", rule, known, times, uncorrelated)
@@ -175,10 +177,13 @@ def _exceeds(what: str, cost: int, limit: int) -> str:
 def _as_go(rule: Doc) -> str:
     """A rule as the API server shows it: all its fields by their names in Go."""
     fields = {
-        "Rule": rule.get("rule") or "", "Message": rule.get("message") or "",
-        "MessageExpression": rule.get("messageExpression") or "", "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath") or "", "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }  # fmt: skip
+        "Rule": rule.get("rule") or "",
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
     text = orjson.dumps(fields).decode()
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -89,7 +89,7 @@ class Kubelet(Reconciler[Key]):
 
     def __init__(
         self, view: DocView, *, rng: Random, default: PodScript | None = None, renew_interval: float | None = 10.0
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`default` is what pods do that say nothing; `renew_interval` None means no Leases (see node_lifecycle)."""
         super().__init__(view)
         self._rng = rng
@@ -177,9 +177,7 @@ class Kubelet(Reconciler[Key]):
         if node is None:
             return
         status = node.get("status") or {}
-        report = healthy_status(name, now=now) | {
-            "conditions": healthy_conditions(now, status.get("conditions") or ())
-        }  # fmt: skip
+        report = healthy_status(name, now=now) | {"conditions": healthy_conditions(now, status.get("conditions") or ())}
         if status.get("addresses"):
             del report["addresses"]
         if not status.get("allocatable"):

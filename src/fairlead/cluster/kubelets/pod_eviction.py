@@ -150,9 +150,7 @@ class PodEviction(Reconciler[Key]):
         yield delete(POD, pod, grace_seconds=0)
 
     def _evict(self, key: Key, pod: Doc, now: float) -> Iterable[Write]:
-        disrupted = _disruption(
-            "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", now
-        )  # fmt: skip
+        disrupted = _disruption("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", now)
         yield patch_status(POD, pod, {"conditions": _with(pod, disrupted)})
         yield delete(POD, pod)
         yield from self.event(POD, pod, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
@@ -160,9 +158,7 @@ class PodEviction(Reconciler[Key]):
     def _mark_unready(self, pod: Doc, ready: Doc, now: float) -> Iterable[Write]:
         unready = {**ready, "status": "False", "lastTransitionTime": timestamp(now)}
         yield patch_status(POD, pod, {"conditions": _with(pod, unready)})
-        yield from self.event(
-            POD, pod, "NodeNotReady", "Node is not ready", warning=True, component="node-controller"
-        )  # fmt: skip
+        yield from self.event(POD, pod, "NodeNotReady", "Node is not ready", warning=True, component="node-controller")
 
 
 def _toleration(doc: Doc) -> _Toleration:

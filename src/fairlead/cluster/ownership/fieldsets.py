@@ -27,9 +27,17 @@ NONE: Fields = frozenset()
 _ITSELF = "."
 SERVERS_OWN = frozenset(
     ("f:metadata", f"f:{name}")
-    for name in ("name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields",
-                 "resourceVersion")
-) | {("f:apiVersion",), ("f:kind",), ("f:metadata",)}  # fmt: skip
+    for name in (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    )
+) | {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
 """What nobody owns."""
 
 

@@ -93,9 +93,11 @@ def read_holdings(entries: Any) -> dict[FieldOwner, OwnedFields]:
         if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE):
             raise ValueError("metadata.managedFields has an entry without an operation")
         owner = FieldOwner(
-            str(entry.get("manager") or ""), entry["operation"], str(entry.get("apiVersion") or ""),
+            str(entry.get("manager") or ""),
+            entry["operation"],
+            str(entry.get("apiVersion") or ""),
             str(entry.get("subresource") or ""),
-        )  # fmt: skip
+        )
         found[owner] = OwnedFields(from_wire(entry.get("fieldsV1") or {}), str(entry.get("time") or ""))
     return found
 
@@ -249,9 +251,7 @@ def _split(
     return mine, {each: holding for each, holding in holdings.items() if each not in mine}
 
 
-def _merged(
-    writer: Ownership, plain: Doc, config: Doc, stated: Fields, mine: Holdings, others: Holdings
-) -> Doc:  # fmt: skip
+def _merged(writer: Ownership, plain: Doc, config: Doc, stated: Fields, mine: Holdings, others: Holdings) -> Doc:
     """The live object with the configuration in it, and without what its applier no longer states and nobody else
     owns."""
     shape = shape_of(writer.kind)

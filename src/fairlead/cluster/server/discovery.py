@@ -34,11 +34,20 @@ MAJOR, MINOR, GIT_VERSION = "1", "36", "v1.36.4-fairlead"
 
 def version_document() -> Doc:
     return {
-        "major": MAJOR, "minor": MINOR, "emulationMajor": MAJOR, "emulationMinor": MINOR,
-        "minCompatibilityMajor": MAJOR, "minCompatibilityMinor": "35", "gitVersion": GIT_VERSION, "gitCommit": "",
-        "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "python",
+        "major": MAJOR,
+        "minor": MINOR,
+        "emulationMajor": MAJOR,
+        "emulationMinor": MINOR,
+        "minCompatibilityMajor": MAJOR,
+        "minCompatibilityMinor": "35",
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "python",
         "platform": "linux/amd64",
-    }  # fmt: skip
+    }
 
 
 def discovery_document(path: str, registry: Registry) -> Doc | None:
@@ -111,9 +120,12 @@ def _with_bindings(served: list[Kind]) -> list[Kind]:
 
 def _entries(kind: Kind) -> Iterator[Doc]:
     entry: Doc = {
-        "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
         "verbs": served_verbs(kind),
-    }  # fmt: skip
+    }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)
     if kind.categories:
@@ -121,9 +133,12 @@ def _entries(kind: Kind) -> Iterator[Doc]:
     yield entry
     for name in served_subresources(kind):
         yield {
-            "name": f"{kind.plural}/{name}", "singularName": "", "namespaced": kind.namespaced,
-            **_subresource_kind(kind, name), "verbs": _subresource_verbs(name),
-        }  # fmt: skip
+            "name": f"{kind.plural}/{name}",
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            **_subresource_kind(kind, name),
+            "verbs": _subresource_verbs(name),
+        }
 
 
 def _subresource_verbs(name: str) -> list[str]:

@@ -75,9 +75,14 @@ class Listener:
         quiet = logging.getLogger("fairlead.api.http")
         quiet.setLevel(logging.CRITICAL)  # what the library says of malformed requests is the sender's affair
         self._server = web.Server(
-            self._request, request_factory=_as_request, access_log=None, logger=quiet, keepalive_timeout=IDLE_SECONDS,
-            max_line_size=line, max_field_size=field,
-        )  # fmt: skip
+            self._request,
+            request_factory=_as_request,
+            access_log=None,
+            logger=quiet,
+            keepalive_timeout=IDLE_SECONDS,
+            max_line_size=line,
+            max_field_size=field,
+        )
         self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._handshakes: set[asyncio.Task[None]] = set()

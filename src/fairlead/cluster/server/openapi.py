@@ -144,9 +144,10 @@ def _open(kind: Kind) -> Json:
         schema = dict(kind.definition.schema)
         own = schema.get("properties") or {}
         common = {
-            "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
             "metadata": {"allOf": [{"$ref": _V3_PREFIX + _OBJECT_META}]},
-        }  # fmt: skip
+        }
         return {**schema, "properties": {**own, **common}, "x-kubernetes-group-version-kind": [gvk]}
     return {
         "type": "object",

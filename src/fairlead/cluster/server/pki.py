@@ -171,9 +171,16 @@ def _name(common_name: str) -> x509.Name:
 def _certificate_authority(key: ec.EllipticCurvePrivateKey, start: datetime) -> x509.Certificate:
     name = _name("fairlead-ca")
     usage = x509.KeyUsage(
-        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
     return (
         _dated(start)
         .subject_name(name)

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from fairlead.client.port import ClusterApi
 
 TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
-ACCESS_REVIEW = Kind(
-    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)  # fmt: skip
+ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 _KEPT_FOR = 10.0
 _MOST_KEPT = 1000
 

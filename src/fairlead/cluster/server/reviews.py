@@ -141,8 +141,9 @@ def token_for(account: Doc, body: Doc, tokens: Tokens, find: Find) -> Doc:
         reference, audiences=audiences, seconds=seconds, bound=_bound(spec.get("boundObjectRef"), reference, find)
     )
     return {
-        "kind": "TokenRequest", "apiVersion": TOKEN_REQUEST.api_version,
+        "kind": "TokenRequest",
+        "apiVersion": TOKEN_REQUEST.api_version,
         "metadata": {key: metadata[key] for key in ("name", "namespace")},
         "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
         "status": {"token": token, "expirationTimestamp": timestamp(expires)},
-    }  # fmt: skip
+    }

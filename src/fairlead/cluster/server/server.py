@@ -178,8 +178,22 @@ class Server:
             return self._openapi(path, request.headers.get("Accept", ""))
         if path == "/":
             metrics = [] if self._metrics is None else ["/metrics"]
-            return _json({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", *metrics, "/openapi/v2",
-                                    "/openapi/v3", "/readyz", "/version"]})  # fmt: skip
+            return _json(
+                {
+                    "paths": [
+                        "/api",
+                        "/api/v1",
+                        "/apis",
+                        "/healthz",
+                        "/livez",
+                        *metrics,
+                        "/openapi/v2",
+                        "/openapi/v3",
+                        "/readyz",
+                        "/version",
+                    ]
+                }
+            )
         if "as=APIGroupDiscoveryList" in request.headers.get("Accept", ""):
             shape = negotiation.wanted_shape(request.headers["Accept"])
             document = aggregated_document(path, registry) if shape is AnswerForm.DISCOVERY else None
@@ -287,8 +301,9 @@ class Server:
             return _json(token_for(account, body, self._tokens, self._find_bound), 201)
         body = private_copy(negotiation.decode_body(raw, content_type, EVICTION))
         params = {"dryRun": request.query["dryRun"]} if "dryRun" in request.query else {}
-        write = Write(Verb.CREATE, target.kind, target.namespace, target.name, body=body, subresource="eviction",
-                      params=params)  # fmt: skip
+        write = Write(
+            Verb.CREATE, target.kind, target.namespace, target.name, body=body, subresource="eviction", params=params
+        )
         return _json(await self._api.perform(write), 201)
 
     async def _review(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
@@ -352,9 +367,15 @@ def _as_write(request: web.BaseRequest, target: Target, raw: bytes, params: Mapp
     else:
         body = negotiation.decode_body(raw, content_type, target.kind)
     return Write(
-        verb, target.kind, target.namespace, target.name, body=body, subresource=target.subresource,
-        patch_type=dialect, params=params,
-    )  # fmt: skip
+        verb,
+        target.kind,
+        target.namespace,
+        target.name,
+        body=body,
+        subresource=target.subresource,
+        patch_type=dialect,
+        params=params,
+    )
 
 
 def _delete_options(raw: bytes, request: web.BaseRequest, target: Target) -> Doc | None:

@@ -79,13 +79,18 @@ class Tokens:
         """A token for a service account, and when it expires. It is `bound` to one more object if one is given."""
         now, namespace, name = int(self._clock()), account.namespace, account.name
         claims = {
-            "aud": audiences or [ISSUER], "exp": now + seconds, "iat": now, "nbf": now, "iss": ISSUER,
+            "aud": audiences or [ISSUER],
+            "exp": now + seconds,
+            "iat": now,
+            "nbf": now,
+            "iss": ISSUER,
             "kubernetes.io": {
-                "namespace": namespace, "serviceaccount": {"name": name, "uid": account.uid},
+                "namespace": namespace,
+                "serviceaccount": {"name": name, "uid": account.uid},
                 **({} if bound is None else {bound.kind.lower(): {"name": bound.name, "uid": bound.uid}}),
             },
             "sub": f"system:serviceaccount:{namespace}:{name}",
-        }  # fmt: skip
+        }
         head = _packed(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
         content = f"{head}.{_packed(orjson.dumps(claims))}"
         return f"{content}.{self._signature(content)}", float(now + seconds)

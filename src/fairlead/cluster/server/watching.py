@@ -68,7 +68,7 @@ class WatchStream:
         try:
             self._subscription = self._store.subscribe(
                 self._kind, query, send_initial_events=initial, buffer=buffer, wake=self._wake
-            )  # fmt: skip
+            )
         except Gone as error:
             too_old = error
         version = self._store.resource_version

@@ -118,9 +118,7 @@ def _with_condition(doc: Doc, old: str, new: str) -> Doc:
     status = doc.get("status")
     if not isinstance(status, dict) or not status.get("conditions"):
         return doc
-    conditions: list[Any] = [
-        {**one, "type": new} if one.get("type") == old else one for one in status["conditions"]
-    ]  # fmt: skip
+    conditions: list[Any] = [{**one, "type": new} if one.get("type") == old else one for one in status["conditions"]]
     return {**doc, "status": {**status, "conditions": conditions}}
 
 

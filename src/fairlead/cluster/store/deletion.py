@@ -223,9 +223,10 @@ def _terminating_namespace(doc: Doc, now: float) -> Doc | None:
         return None
     if "deletionTimestamp" in metadata:
         raise conflict(
-            kinds.NAMESPACE, name,
+            kinds.NAMESPACE,
+            name,
             "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace"
             " will automatically be purged by the system.",
-        )  # fmt: skip
+        )
     status = {**(doc.get("status") or {}), "phase": "Terminating"}
     return {**doc, "metadata": {**metadata, "deletionTimestamp": timestamp(now)}, "status": status}

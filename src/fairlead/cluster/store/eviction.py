@@ -138,9 +138,12 @@ def _mark(store: Store, pod: Doc) -> None:
     """The condition by which controllers and users see why the pod went."""
     status = pod.get("status") or {}
     condition: dict[str, Any] = {
-        "type": "DisruptionTarget", "status": "True", "lastTransitionTime": timestamp(store.now),
-        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
-    }  # fmt: skip
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastTransitionTime": timestamp(store.now),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
     others = [one for one in status.get("conditions") or () if one.get("type") != "DisruptionTarget"]
     body = {**pod, "status": {**status, "conditions": [*others, condition]}}
     metadata = pod["metadata"]

@@ -206,8 +206,9 @@ class Journal:
                 listed = _listed("?", some)
                 database.execute(
                     "INSERT OR REPLACE INTO aside SELECT version, resource, namespace, name, raw, ? FROM objects"
-                    f" WHERE version IN ({listed})", [why, *some],
-                )  # fmt: skip
+                    f" WHERE version IN ({listed})",
+                    [why, *some],
+                )
                 database.execute(f"DELETE FROM objects WHERE version IN ({listed})", some)
             database.execute(_SET, [sealed(f"{self._bound} {total}"), "total"])
             database.execute("COMMIT")
@@ -275,8 +276,9 @@ class Journal:
         if not self._leave_out_damaged:
             raise _damaged(self._directory, what)
         for resource, count in Counter(row.resource for row in damaged).items():
-            log.warning("the journal holds %d damaged objects of %s: they are set aside, and not served",
-                        count, resource)  # fmt: skip
+            log.warning(
+                "the journal holds %d damaged objects of %s: they are set aside, and not served", count, resource
+            )
         if not complete:
             log.warning("objects are missing in the journal, or deleted ones came back: it goes on with what is there")
         for why in sorted({row.why for row in damaged}):

@@ -202,9 +202,10 @@ def conflict(kind: Kind, name: str, why: str, *, subresource: str = "") -> Confl
 
 def modified_meanwhile(kind: Kind, name: str) -> Conflict:
     return conflict(
-        kind, name,
+        kind,
+        name,
         "the object has been modified; please apply your changes to the latest version and try again",
-    )  # fmt: skip
+    )
 
 
 def success(kind: Kind, name: str, uid: str) -> Doc:
@@ -232,10 +233,11 @@ def wrong_uid(kind: Kind, namespace: str, name: str, *, wanted: str, actual: str
     """A write meant for another object of the same name."""
     registry = [kind.plural, namespace, name] if namespace else [kind.plural, name]
     return conflict(
-        kind, name,
+        kind,
+        name,
         f"StorageError: invalid object, Code: 4, Key: /registry/{'/'.join(registry)}, ResourceVersion: 0,"
         f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}",
-    )  # fmt: skip
+    )
 
 
 def qualified(kind: Kind) -> str:
@@ -258,8 +260,10 @@ def version_required(kind: Kind, name: str) -> Invalid:
     """An update that names no version to replace, of a kind that is never updated without one."""
     text = "must be specified for an update"
     cause = {
-        "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
-    }  # fmt: skip
+        "reason": "FieldValueInvalid",
+        "message": f"Invalid value: 0: {text}",
+        "field": "metadata.resourceVersion",
+    }
     return Invalid(
         f'{kind.resource} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
         details=status_details(kind, name) | {"causes": [cause]},

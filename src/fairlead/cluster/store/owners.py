@@ -155,10 +155,11 @@ def _bad_option(field: str, reason: str, text: str) -> Invalid:
     return Invalid(
         f'PatchOptions.meta.k8s.io "" is invalid: {field}: {text}',
         details={
-            "group": "meta.k8s.io", "kind": "PatchOptions",
+            "group": "meta.k8s.io",
+            "kind": "PatchOptions",
             "causes": [{"reason": reason, "message": text, "field": field}],
         },
-    )  # fmt: skip
+    )
 
 
 def check_patch_options(params: Any, *, applies: bool) -> None:

@@ -484,7 +484,9 @@ def _custom_error(kind: Kind, doc: Doc, path: tuple[str, ...], field: TypeField,
     metadata = doc.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
     details = {
-        "name": name, "group": kind.group, "kind": kind.kind,
+        "name": name,
+        "group": kind.group,
+        "kind": kind.kind,
         "causes": [{"reason": "FieldValueTypeInvalid", "message": message, "field": where}],
-    }  # fmt: skip
+    }
     return Invalid(f'{kind.kind}.{kind.group} "{name}" is invalid: {where}: {message}', details=details)

@@ -204,9 +204,10 @@ class Selection:
         extractors = {term.extract for term in self._fields}
         excluded = None if len(extractors) != 1 or any(term.equal for term in self._fields) else extractors.pop()
         self._leaves_out = (
-            None if excluded is None or self._labels is not None or self.namespace
+            None
+            if excluded is None or self._labels is not None or self.namespace
             else (excluded, frozenset(term.value for term in self._fields))
-        )  # fmt: skip
+        )
         """Of a selector that only leaves out values of one field (pods that have ended): that field and the values."""
 
     def is_whole(self, kind: Kind) -> bool:

@@ -40,17 +40,44 @@ VERSION = 1
 SIMULATED = "fairlead.io/simulated"
 SAVED: tuple[Kind, ...] = (
     # What others refer to comes first.
-    k.NAMESPACE, k.PRIORITY_CLASS, k.RUNTIME_CLASS, k.NODE, k.LIMIT_RANGE, k.RESOURCE_QUOTA, k.POD_DISRUPTION_BUDGET,
-    k.STORAGE_CLASS, k.CSI_DRIVER, k.CSI_NODE, k.CSI_STORAGE_CAPACITY, k.VOLUME_ATTRIBUTES_CLASS, k.PERSISTENT_VOLUME,
-    k.PERSISTENT_VOLUME_CLAIM, k.VOLUME_ATTACHMENT, k.DEVICE_CLASS, k.RESOURCE_SLICE, k.RESOURCE_CLAIM_TEMPLATE,
-    k.RESOURCE_CLAIM, k.SERVICE, k.CRON_JOB, k.JOB, k.DEPLOYMENT, k.REPLICA_SET, k.REPLICATION_CONTROLLER,
-    k.STATEFUL_SET, k.DAEMON_SET, k.CONTROLLER_REVISION, k.HORIZONTAL_POD_AUTOSCALER,
+    k.NAMESPACE,
+    k.PRIORITY_CLASS,
+    k.RUNTIME_CLASS,
+    k.NODE,
+    k.LIMIT_RANGE,
+    k.RESOURCE_QUOTA,
+    k.POD_DISRUPTION_BUDGET,
+    k.STORAGE_CLASS,
+    k.CSI_DRIVER,
+    k.CSI_NODE,
+    k.CSI_STORAGE_CAPACITY,
+    k.VOLUME_ATTRIBUTES_CLASS,
+    k.PERSISTENT_VOLUME,
+    k.PERSISTENT_VOLUME_CLAIM,
+    k.VOLUME_ATTACHMENT,
+    k.DEVICE_CLASS,
+    k.RESOURCE_SLICE,
+    k.RESOURCE_CLAIM_TEMPLATE,
+    k.RESOURCE_CLAIM,
+    k.SERVICE,
+    k.CRON_JOB,
+    k.JOB,
+    k.DEPLOYMENT,
+    k.REPLICA_SET,
+    k.REPLICATION_CONTROLLER,
+    k.STATEFUL_SET,
+    k.DAEMON_SET,
+    k.CONTROLLER_REVISION,
+    k.HORIZONTAL_POD_AUTOSCALER,
     # Of two versions the one that is served, the newer if both are.
-    k.WORKLOAD_BETA, k.WORKLOAD, k.POD_GROUP_BETA, k.POD_GROUP,
+    k.WORKLOAD_BETA,
+    k.WORKLOAD,
+    k.POD_GROUP_BETA,
+    k.POD_GROUP,
     k.X_POD_GROUP,
     *(kind for saved in brought("saved") for kind in saved),
     k.POD,
-)  # fmt: skip
+)
 """Kinds that are saved, in this order."""
 _PAGE = 500
 
@@ -128,9 +155,13 @@ def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redactio
     """Write a file that only its owner reads, all or nothing; returns how many documents are in it."""
     documents = list(documents)
     header = {
-        "fairlead": "snapshot", "version": VERSION, "savedAt": timestamp(now), "objects": len(documents),
-        "redacted": redaction.private, "imagesRedacted": redaction.images,
-    }  # fmt: skip
+        "fairlead": "snapshot",
+        "version": VERSION,
+        "savedAt": timestamp(now),
+        "objects": len(documents),
+        "redacted": redaction.private,
+        "imagesRedacted": redaction.images,
+    }
     partial = path.with_name(path.name + ".partial")
     try:
         partial.unlink(missing_ok=True)  # also a link that somebody put there

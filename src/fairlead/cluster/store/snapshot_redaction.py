@@ -20,14 +20,26 @@ if TYPE_CHECKING:
 REDACTED = "redacted"
 REGISTRY = "registry.example"
 KEPT_PREFIXES = (
-    "scheduling.", "scheduler.", "batch.kubernetes.io/", "pv.kubernetes.io/",
-    "deployment.kubernetes.io/", "volume.kubernetes.io/",
-    "volume.beta.kubernetes.io/", "storageclass.kubernetes.io/", "controller.kubernetes.io/",
-    "cluster-autoscaler.kubernetes.io/", "storage.alpha.kubernetes.io/", "fairlead.io/", "kwok.x-k8s.io/",
-    "deprecated.daemonset.template.generation", "kubernetes.io/config.source", "kubernetes.io/config.mirror",
-    "descheduler.alpha.kubernetes.io/", "karpenter.sh/",
+    "scheduling.",
+    "scheduler.",
+    "batch.kubernetes.io/",
+    "pv.kubernetes.io/",
+    "deployment.kubernetes.io/",
+    "volume.kubernetes.io/",
+    "volume.beta.kubernetes.io/",
+    "storageclass.kubernetes.io/",
+    "controller.kubernetes.io/",
+    "cluster-autoscaler.kubernetes.io/",
+    "storage.alpha.kubernetes.io/",
+    "fairlead.io/",
+    "kwok.x-k8s.io/",
+    "deprecated.daemonset.template.generation",
+    "kubernetes.io/config.source",
+    "kubernetes.io/config.mirror",
+    "descheduler.alpha.kubernetes.io/",
+    "karpenter.sh/",
     *(prefix for family in families() for prefix in family.kept_annotations),
-)  # fmt: skip
+)
 """What annotations begin with that somebody schedules by."""
 _OF_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _DROPPED = ("command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "workingDir")

@@ -81,9 +81,15 @@ class Store:
         catalog = Catalog(self.registry)
         room = BindingRoom() if check_bindings else None
         self._commits = Commits(
-            self._table, catalog, self._history, self._retention,
-            clock=clock, decoded=self._decoded, journal=journal, room=room,
-        )  # fmt: skip
+            self._table,
+            catalog,
+            self._history,
+            self._retention,
+            clock=clock,
+            decoded=self._decoded,
+            journal=journal,
+            room=room,
+        )
         if journal is not None:
             self._started = self._clock()
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
@@ -291,9 +297,10 @@ class Store:
     def _delete_all(self, write: Write) -> Doc:
         kind, params = write.kind, write.params
         query = Query(
-            namespace=write.namespace, label_selector=params.get("labelSelector") or "",
+            namespace=write.namespace,
+            label_selector=params.get("labelSelector") or "",
             field_selector=params.get("fieldSelector") or "",
-        )  # fmt: skip
+        )
         chosen = self.delete_collection(kind, query, {**params, **(write.body or {})})
         items = [self.shown(kind, record, keep=False) for record in chosen]
         metadata = {"resourceVersion": str(self.resource_version)}

@@ -44,13 +44,16 @@ class StoreApi:
         return self.store.page(kind, query)
 
     async def watch(
-        self, kind: Kind, query: Query = EVERYTHING, *, bookmarks: bool = True, send_initial_events: bool = False,
+        self,
+        kind: Kind,
+        query: Query = EVERYTHING,
+        *,
+        bookmarks: bool = True,
+        send_initial_events: bool = False,
         timeout: float | None = None,  # noqa: ASYNC109 (the name of the port)
-    ) -> AsyncIterator[WatchEvent]:  # fmt: skip
+    ) -> AsyncIterator[WatchEvent]:
         ready = asyncio.Event()
-        subscription = self.store.subscribe(
-            kind, query, send_initial_events=send_initial_events, wake=ready.set
-        )  # fmt: skip
+        subscription = self.store.subscribe(kind, query, send_initial_events=send_initial_events, wake=ready.set)
         try:
             for event in self._drained(kind, subscription):
                 yield event

@@ -300,9 +300,13 @@ class Verbs:
             _check_finalizers(kind, after, old)
         after = self._owners.of_changed(write, after, old, configuration, given)
         return VerbOutcome(
-            kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
-            dry_run=_dry_run(write), also=() if write.subresource else self._charged(kind, after, old),
-        )  # fmt: skip
+            kind,
+            before,
+            None if may_go(kind, after) else after,
+            self._shown_as(write.kind),
+            dry_run=_dry_run(write),
+            also=() if write.subresource else self._charged(kind, after, old),
+        )
 
     # -- subresources -------------------------------------------------------------------------------------------------
 
@@ -341,7 +345,7 @@ class Verbs:
         show = self._shown_as(kind)
         return VerbOutcome(
             kind.storage, before, after, lambda stored: scale_of(kind, show(stored)), dry_run=_dry_run(write)
-        )  # fmt: skip
+        )
 
     # -- delete -------------------------------------------------------------------------------------------------------
 

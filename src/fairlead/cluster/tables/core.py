@@ -14,7 +14,7 @@ from fairlead.cluster.tables.columns import (
     containers_and_images,
     joined_labels,
     name,
-)  # fmt: skip
+)
 from fairlead.core.model import kinds as k
 
 if TYPE_CHECKING:
@@ -29,11 +29,17 @@ def _node(doc: Doc, now: float) -> list[Any]:
     status = doc.get("status", {})
     system = status.get("nodeInfo", {})
     return [
-        name(doc), _node_status(doc), _roles(doc["metadata"].get("labels", {})), age(doc, now),
-        system.get("kubeletVersion", ""), _node_address(status, "InternalIP"), _node_address(status, "ExternalIP"),
-        system.get("osImage") or UNKNOWN, _kernel(system),
+        name(doc),
+        _node_status(doc),
+        _roles(doc["metadata"].get("labels", {})),
+        age(doc, now),
+        system.get("kubeletVersion", ""),
+        _node_address(status, "InternalIP"),
+        _node_address(status, "ExternalIP"),
+        system.get("osImage") or UNKNOWN,
+        _kernel(system),
         system.get("containerRuntimeVersion") or UNKNOWN,
-    ]  # fmt: skip
+    ]
 
 
 def _kernel(system: Doc) -> str:
@@ -69,9 +75,14 @@ def _namespace(doc: Doc, now: float) -> list[Any]:
 def _service(doc: Doc, now: float) -> list[Any]:
     spec = doc.get("spec", {})
     return [
-        name(doc), spec.get("type", ""), spec.get("clusterIP") or NONE, _external_address(doc),
-        _ports(spec.get("ports", ())), age(doc, now), joined_labels(spec.get("selector")),
-    ]  # fmt: skip
+        name(doc),
+        spec.get("type", ""),
+        spec.get("clusterIP") or NONE,
+        _external_address(doc),
+        _ports(spec.get("ports", ())),
+        age(doc, now),
+        joined_labels(spec.get("selector")),
+    ]
 
 
 def _external_address(doc: Doc) -> str:
@@ -89,10 +100,11 @@ def _external_address(doc: Doc) -> str:
 
 def _ports(ports: Any) -> str:
     texts = [
-        f"{one.get('port')}:{one['nodePort']}/{one.get('protocol')}" if one.get("nodePort")
+        f"{one.get('port')}:{one['nodePort']}/{one.get('protocol')}"
+        if one.get("nodePort")
         else f"{one.get('port')}/{one.get('protocol')}"
         for one in ports
-    ]  # fmt: skip
+    ]
     return ",".join(texts) or NONE
 
 
@@ -125,9 +137,17 @@ def _event(doc: Doc, now: float) -> list[Any]:
         seen = since
     target = about.get("kind", "").lower() + (f"/{about['name']}" if about.get("name") else "")
     return [
-        seen, doc.get("type", ""), doc.get("reason", ""), target, about.get("fieldPath", ""), _source(doc, new=new),
-        message.strip(), since, count or 1 if not series and not count else count, name(doc),
-    ]  # fmt: skip
+        seen,
+        doc.get("type", ""),
+        doc.get("reason", ""),
+        target,
+        about.get("fieldPath", ""),
+        _source(doc, new=new),
+        message.strip(),
+        since,
+        count or 1 if not series and not count else count,
+        name(doc),
+    ]
 
 
 def _source(doc: Doc, *, new: bool) -> str:
@@ -149,12 +169,18 @@ def _volume(doc: Doc, now: float) -> list[Any]:
     spec, status = doc.get("spec", {}), doc.get("status", {})
     claim = spec.get("claimRef")
     return [
-        name(doc), spec.get("capacity", {}).get("storage", ""), access_modes(spec.get("accessModes")),
-        spec.get("persistentVolumeReclaimPolicy", ""), _phase(doc),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "", spec.get("storageClassName", ""),
-        spec.get("volumeAttributesClassName") or UNSET, status.get("reason", ""), age(doc, now),
+        name(doc),
+        spec.get("capacity", {}).get("storage", ""),
+        access_modes(spec.get("accessModes")),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        _phase(doc),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName") or UNSET,
+        status.get("reason", ""),
+        age(doc, now),
         spec.get("volumeMode") or UNSET,
-    ]  # fmt: skip
+    ]
 
 
 def _phase(doc: Doc) -> str:
@@ -165,11 +191,16 @@ def _claim(doc: Doc, now: float) -> list[Any]:
     spec, status = doc.get("spec", {}), doc.get("status", {})
     bound = bool(spec.get("volumeName"))
     return [
-        name(doc), _phase(doc), spec.get("volumeName", ""),
+        name(doc),
+        _phase(doc),
+        spec.get("volumeName", ""),
         status.get("capacity", {}).get("storage", "") if bound else "",
-        access_modes(status.get("accessModes")) if bound else "", spec.get("storageClassName", ""),
-        spec.get("volumeAttributesClassName") or UNSET, age(doc, now), spec.get("volumeMode") or UNSET,
-    ]  # fmt: skip
+        access_modes(status.get("accessModes")) if bound else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName") or UNSET,
+        age(doc, now),
+        spec.get("volumeMode") or UNSET,
+    ]
 
 
 def _quota(doc: Doc, now: float) -> list[Any]:
@@ -185,9 +216,14 @@ def _quota(doc: Doc, now: float) -> list[Any]:
 def _controller(doc: Doc, now: float) -> list[Any]:
     spec, status = doc.get("spec", {}), doc.get("status", {})
     return [
-        name(doc), spec.get("replicas", 0), status.get("replicas", 0), status.get("readyReplicas", 0), age(doc, now),
-        *containers_and_images(spec.get("template", {})), joined_labels(spec.get("selector")),
-    ]  # fmt: skip
+        name(doc),
+        spec.get("replicas", 0),
+        status.get("replicas", 0),
+        status.get("readyReplicas", 0),
+        age(doc, now),
+        *containers_and_images(spec.get("template", {})),
+        joined_labels(spec.get("selector")),
+    ]
 
 
 def _template(doc: Doc, now: float) -> list[Any]:

@@ -24,8 +24,12 @@ def _budget(doc: Doc, now: float) -> list[Any]:
 
 def _priority_class(doc: Doc, now: float) -> list[Any]:
     return [
-        name(doc), doc.get("value", 0), bool(doc.get("globalDefault")), age(doc, now), doc.get("preemptionPolicy", ""),
-    ]  # fmt: skip
+        name(doc),
+        doc.get("value", 0),
+        bool(doc.get("globalDefault")),
+        age(doc, now),
+        doc.get("preemptionPolicy", ""),
+    ]
 
 
 def _pod_group(doc: Doc, now: float) -> list[Any]:
@@ -51,9 +55,13 @@ def _lease(doc: Doc, now: float) -> list[Any]:
 def _storage_class(doc: Doc, now: float) -> list[Any]:
     default = doc["metadata"].get("annotations", {}).get(_DEFAULT_CLASS) == "true"
     return [
-        name(doc) + (" (default)" if default else ""), doc.get("provisioner", ""), doc.get("reclaimPolicy", ""),
-        doc.get("volumeBindingMode") or UNSET, bool(doc.get("allowVolumeExpansion")), age(doc, now),
-    ]  # fmt: skip
+        name(doc) + (" (default)" if default else ""),
+        doc.get("provisioner", ""),
+        doc.get("reclaimPolicy", ""),
+        doc.get("volumeBindingMode") or UNSET,
+        bool(doc.get("allowVolumeExpansion")),
+        age(doc, now),
+    ]
 
 
 def _csi_node(doc: Doc, now: float) -> list[Any]:
@@ -64,10 +72,15 @@ def _csi_driver(doc: Doc, now: float) -> list[Any]:
     spec = doc.get("spec", {})
     tokens = ",".join(one.get("audience", "") for one in spec.get("tokenRequests", ())) or UNSET
     return [
-        name(doc), spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
-        spec.get("storageCapacity", False), tokens, spec.get("requiresRepublish", False),
-        ",".join(spec.get("volumeLifecycleModes", ())) or NONE, age(doc, now),
-    ]  # fmt: skip
+        name(doc),
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        tokens,
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes", ())) or NONE,
+        age(doc, now),
+    ]
 
 
 def _created(doc: Doc, now: float) -> list[Any]:
@@ -77,9 +90,13 @@ def _created(doc: Doc, now: float) -> list[Any]:
 def _attachment(doc: Doc, now: float) -> list[Any]:
     spec = doc.get("spec", {})
     return [
-        name(doc), spec.get("attacher", ""), spec.get("source", {}).get("persistentVolumeName", ""),
-        spec.get("nodeName", ""), bool(doc.get("status", {}).get("attached")), age(doc, now),
-    ]  # fmt: skip
+        name(doc),
+        spec.get("attacher", ""),
+        spec.get("source", {}).get("persistentVolumeName", ""),
+        spec.get("nodeName", ""),
+        bool(doc.get("status", {}).get("attached")),
+        age(doc, now),
+    ]
 
 
 def _attributes_class(doc: Doc, now: float) -> list[Any]:
@@ -105,9 +122,12 @@ def _resource_claim(doc: Doc, now: float) -> list[Any]:
 def _resource_slice(doc: Doc, now: float) -> list[Any]:
     spec = doc.get("spec", {})
     return [
-        name(doc), spec.get("nodeName") or UNSET, spec.get("driver", ""), spec.get("pool", {}).get("name", ""),
+        name(doc),
+        spec.get("nodeName") or UNSET,
+        spec.get("driver", ""),
+        spec.get("pool", {}).get("name", ""),
         age(doc, now),
-    ]  # fmt: skip
+    ]
 
 
 def _role_binding(doc: Doc, now: float) -> list[Any]:
@@ -141,8 +161,14 @@ def _ingress(doc: Doc, now: float) -> list[Any]:
     rules, addresses = spec.get("rules") or (), ((doc.get("status") or {}).get("loadBalancer") or {}).get("ingress")
     hosts = ",".join(rule.get("host") or "*" for rule in rules) or "*"
     at = ",".join(one.get("ip") or one.get("hostname") or "" for one in addresses or ())
-    return [name(doc), spec.get("ingressClassName", NONE), hosts, at, "80, 443" if spec.get("tls") else "80",
-            age(doc, now)]  # fmt: skip
+    return [
+        name(doc),
+        spec.get("ingressClassName", NONE),
+        hosts,
+        at,
+        "80, 443" if spec.get("tls") else "80",
+        age(doc, now),
+    ]
 
 
 def _ingress_class(doc: Doc, now: float) -> list[Any]:

@@ -36,9 +36,16 @@ def pod_cells(pod: Doc, now: float) -> list[Any]:
     if tally.restarts and tally.last_restart:
         restarts += f" ({human_duration(now - tally.last_restart)} ago)"
     return [
-        name(pod), f"{tally.ready}/{tally.total}", tally.reason, restarts, age(pod, now), _address(status),
-        spec.get("nodeName") or NONE, status.get("nominatedNodeName") or NONE, _readiness_gates(spec, status),
-    ]  # fmt: skip
+        name(pod),
+        f"{tally.ready}/{tally.total}",
+        tally.reason,
+        restarts,
+        age(pod, now),
+        _address(status),
+        spec.get("nodeName") or NONE,
+        status.get("nominatedNodeName") or NONE,
+        _readiness_gates(spec, status),
+    ]
 
 
 def pod_conditions(pod: Doc) -> list[Doc]:

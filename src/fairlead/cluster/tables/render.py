@@ -60,9 +60,12 @@ def _columns(definition: Definition) -> tuple[Mapping[str, Any], ...]:
 
 def _defined_column(column: Mapping[str, Any]) -> Doc:
     return {
-        "name": column["name"], "type": column["type"], "format": column.get("format", ""),
-        "description": column.get("description", ""), "priority": column.get("priority", 0),
-    }  # fmt: skip
+        "name": column["name"],
+        "type": column["type"],
+        "format": column.get("format", ""),
+        "description": column.get("description", ""),
+        "priority": column.get("priority", 0),
+    }
 
 
 @cache
@@ -104,6 +107,8 @@ def _row(kind: Kind, cells: list[Any], doc: Doc, include_object: str) -> Doc:
             row["object"] = doc
         case _:
             row["object"] = {
-                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": doc["metadata"],
-            }  # fmt: skip
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": doc["metadata"],
+            }
     return row

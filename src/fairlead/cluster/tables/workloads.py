@@ -15,7 +15,7 @@ from fairlead.cluster.tables.columns import (
     name,
     selector_text,
     truth,
-)  # fmt: skip
+)
 from fairlead.core.model import kinds as k
 from fairlead.core.model.times import seconds_of
 
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 def _deployment(doc: Doc, now: float) -> list[Any]:
     spec, status = doc.get("spec", {}), doc.get("status", {})
     return [
-        name(doc), f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}", status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0), age(doc, now), *_wide(spec),
-    ]  # fmt: skip
+        name(doc),
+        f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
+        status.get("updatedReplicas", 0),
+        status.get("availableReplicas", 0),
+        age(doc, now),
+        *_wide(spec),
+    ]
 
 
 def _wide(spec: Doc) -> list[str]:
@@ -112,19 +116,29 @@ def _cron_job(doc: Doc, now: float) -> list[Any]:
     last = status.get("lastScheduleTime")
     inner = spec.get("jobTemplate", {}).get("spec", {})
     return [
-        name(doc), spec.get("schedule", ""), spec.get("timeZone") or NONE, truth(spec.get("suspend")),
-        len(status.get("active", ())), age_of(last, now) if last else NONE, age(doc, now), *_wide(inner),
-    ]  # fmt: skip
+        name(doc),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        truth(spec.get("suspend")),
+        len(status.get("active", ())),
+        age_of(last, now) if last else NONE,
+        age(doc, now),
+        *_wide(inner),
+    ]
 
 
 def _autoscaler(doc: Doc, now: float) -> list[Any]:
     spec, status = doc.get("spec", {}), doc.get("status", {})
     target = spec.get("scaleTargetRef", {})
     return [
-        name(doc), f"{target.get('kind', '')}/{target.get('name', '')}",
-        ", ".join(_metric(one) for one in spec.get("metrics", ())) or NONE, str(spec.get("minReplicas", UNSET)),
-        spec.get("maxReplicas", 0), status.get("currentReplicas", 0), age(doc, now),
-    ]  # fmt: skip
+        name(doc),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        ", ".join(_metric(one) for one in spec.get("metrics", ())) or NONE,
+        str(spec.get("minReplicas", UNSET)),
+        spec.get("maxReplicas", 0),
+        status.get("currentReplicas", 0),
+        age(doc, now),
+    ]
 
 
 def _metric(metric: Doc) -> str:

@@ -43,11 +43,14 @@ class Tasks:
 
     def needs(self, watches: Iterable[Watch]) -> Needs:
         parts = [
-            (self.places, grants.PLACING), (self.kube, grants.KUBE),
-            *((True, of_task(family, task)) for family, task in self.of_families), (self.asks_who, grants.PORT),
-            (self.replaces, grants.REPLACING), (self.keeps_evictions, grants.EVICTIONS),
+            (self.places, grants.PLACING),
+            (self.kube, grants.KUBE),
+            *((True, of_task(family, task)) for family, task in self.of_families),
+            (self.asks_who, grants.PORT),
+            (self.replaces, grants.REPLACING),
+            (self.keeps_evictions, grants.EVICTIONS),
             *((True, of_controller(name)) for name in self.controllers),
-        ]  # fmt: skip
+        ]
         written = [grant for wanted, rows in parts if wanted for grant in rows]
         return Needs(distinct([*of_watches(watches), *written]), grants.LEASE if self.elects else ())
 

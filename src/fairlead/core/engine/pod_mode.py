@@ -49,9 +49,13 @@ class PodMode(SchedulingMode):
         self.evictions = Evictions(parts.cluster, parts.backlog, parts.recorder, parts.bindings)
         self._gang_explanations = GangExplanations(parts.cluster.table)
         self.gangs = GangDriver(
-            parts, self, self.evictions, explanations=self._gang_explanations, last_search=self._last_search,
+            parts,
+            self,
+            self.evictions,
+            explanations=self._gang_explanations,
+            last_search=self._last_search,
             promised=self._promised,
-        )  # fmt: skip
+        )
         self._turns = Turns(parts)
 
     def serves(self, profile: Profile) -> bool:

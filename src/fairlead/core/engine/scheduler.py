@@ -66,9 +66,17 @@ class Scheduler:
         self.binding_driver = BindingDriver(cluster, self.backlog, bindings, self.guard, self.output)
         self.intake = Intake(cluster, self.backlog, self.binding_driver)
         self.parts = SchedulerParts(
-            options, cluster, self.backlog, bindings, self.binding_driver, self.guard, self.output, recorder,
-            Effects(), FirstOfEquals() if options.first_of_equals else Random(options.seed),
-        )  # fmt: skip
+            options,
+            cluster,
+            self.backlog,
+            bindings,
+            self.binding_driver,
+            self.guard,
+            self.output,
+            recorder,
+            Effects(),
+            FirstOfEquals() if options.first_of_equals else Random(options.seed),
+        )
         self.pods = PodMode(self.parts)
         self.modes: tuple[SchedulingMode, ...] = (self.pods,)
         """PodMode, then those of profiles that name another; they have their turns in this order."""

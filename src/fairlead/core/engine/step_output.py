@@ -81,8 +81,15 @@ class StepOutput:
         """Add a decision for telemetry and whoever else reads them."""
         waited = self.now - (entry.first_attempt if entry.first_attempt is not None else self.now)
         decision = Decision(
-            self.now, pod.scheduler_name, pod.key, pod.uid, result,
-            node=node, message=message, attempts=entry.attempts, waited=waited,
+            self.now,
+            pod.scheduler_name,
+            pod.key,
+            pod.uid,
+            result,
+            node=node,
+            message=message,
+            attempts=entry.attempts,
+            waited=waited,
             took=None if self.meter is None else self.meter.clock() - entry.began,
-        )  # fmt: skip
+        )
         self.decisions.append(decision)

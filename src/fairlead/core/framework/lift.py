@@ -74,7 +74,7 @@ def node_filter(
 
 def node_score(
     *function: Rates, weight: int = 1, name: str = "", reads: Iterable[str] = READS
-) -> Callable[[Rates], NodeScore]:  # fmt: skip
+) -> Callable[[Rates], NodeScore]:
     """Make a score of a function that rates a node from 0 to 100; `weight` applies if the configuration gives none."""
     if function:
         raise TypeError("@node_score needs parentheses: @node_score() or @node_score(weight=2)")

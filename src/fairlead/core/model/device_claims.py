@@ -187,11 +187,20 @@ class ResourceClaim:
         annotations, finalizers, deleted, version = map(document["metadata"].get, _METADATA)
         allocation, users, conditions = map(status.get, _STATUS)
         return ResourceClaim(
-            self.namespace, self.name, self.key, self.uid, self.owner_uid, annotations or EMPTY,
-            tuple(finalizers) if finalizers else (), bool(deleted), self.spec,
-            compile_allocation(allocation) if allocation is not None else None, _consumers(users) if users else (),
-            _conditions(conditions) if conditions else _NO_CONDITIONS, version or "",
-        )  # fmt: skip
+            self.namespace,
+            self.name,
+            self.key,
+            self.uid,
+            self.owner_uid,
+            annotations or EMPTY,
+            tuple(finalizers) if finalizers else (),
+            bool(deleted),
+            self.spec,
+            compile_allocation(allocation) if allocation is not None else None,
+            _consumers(users) if users else (),
+            _conditions(conditions) if conditions else _NO_CONDITIONS,
+            version or "",
+        )
 
 
 _METADATA = ("annotations", "finalizers", "deletionTimestamp", "resourceVersion")
@@ -216,10 +225,14 @@ def claim_entries(spec: Mapping[str, Any]) -> tuple[ClaimEntry, ...]:
     found = spec.get("resourceClaims")
     if not found:
         return ()
-    return _shared_entries(tuple([
-        ClaimEntry(one["name"], one.get("resourceClaimName") or "", one.get("resourceClaimTemplateName") or "")
-        for one in found
-    ]))  # fmt: skip
+    return _shared_entries(
+        tuple(
+            [
+                ClaimEntry(one["name"], one.get("resourceClaimName") or "", one.get("resourceClaimTemplateName") or "")
+                for one in found
+            ]
+        )
+    )
 
 
 def claims_made_for(pod: Pod) -> Mapping[str, str | None]:
@@ -378,9 +391,15 @@ _PLAIN = 4
 @lru_cache(maxsize=16384)
 def _plain_result(request: str, driver: str, pool: str, device: str) -> AllocatedDevice:
     return AllocatedDevice(
-        DeviceId(driver, pool, device), PoolId(driver, pool), request or "",
-        admin=False, share="", consumed={}, binding_conditions=(), failure_conditions=(),
-    )  # fmt: skip
+        DeviceId(driver, pool, device),
+        PoolId(driver, pool),
+        request or "",
+        admin=False,
+        share="",
+        consumed={},
+        binding_conditions=(),
+        failure_conditions=(),
+    )
 
 
 @lru_cache(maxsize=16384)

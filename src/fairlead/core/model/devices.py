@@ -214,9 +214,11 @@ def _device(one: Mapping[str, Any], pool: PoolId, where: Where, *, per_device: b
     }
     shared = bool(one.get("allowMultipleAllocations"))
     kind = (
-        pool.driver, shared, tuple(sorted(attributes.items())),
+        pool.driver,
+        shared,
+        tuple(sorted(attributes.items())),
         tuple(sorted((name, amount.value.nanos) for name, amount in capacity.items())),
-    )  # fmt: skip
+    )
     rest = {name: value for name, value in one.items() if name not in ("name", "attributes")}
     return Device(
         id=DeviceId(pool.driver, pool.pool, one["name"]),

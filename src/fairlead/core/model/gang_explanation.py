@@ -101,7 +101,9 @@ class GangExplanation:
             "apiVersion": SCHEMA,
             "kind": "GangExplanation",
             "podGroup": {
-                "apiGroup": self.api, "namespace": self.namespace, "name": self.name,
+                "apiGroup": self.api,
+                "namespace": self.namespace,
+                "name": self.name,
                 **({"owner": self.owner} if self.owner else {}),
             },
             "scheduler": self.scheduler,
@@ -110,18 +112,23 @@ class GangExplanation:
             "message": self.message,
             "attempts": self.attempts,
             "members": {
-                "known": self.members, "needed": self.minimum or None, "placed": self.scheduled, "fitting": self.fits,
+                "known": self.members,
+                "needed": self.minimum or None,
+                "placed": self.scheduled,
+                "fitting": self.fits,
                 **({"succeeded": self.ended[0], "failed": self.ended[1]} if any(self.ended) else {}),
             },
             "where": dict(self.where),
-        }  # fmt: skip
+        }
         if self.at is not None:
             doc["at"] = micro_timestamp(self.at)
         if self.domains:
             doc["topology"] = {
-                "level": self.domains[0].level, "tried": self.tried[0], "of": self.tried[1],
+                "level": self.domains[0].level,
+                "tried": self.tried[0],
+                "of": self.tried[1],
                 "domains": [_domain(domain, self.domains[0].level) for domain in self.domains],
-            }  # fmt: skip
+            }
         if self.blockers:
             doc["blockers"] = [{"message": text, "members": count} for text, count in self.blockers]
         if self.considered:

@@ -76,17 +76,33 @@ class Kind:
 
 
 def define(
-    api_version: str, kind: str, plural: str, *, cluster: bool = False, short: str = "", sub: str = "status",
-    categories: str = "", stored_as: Kind | None = None, definition: Definition | None = None,
-) -> Kind:  # fmt: skip
+    api_version: str,
+    kind: str,
+    plural: str,
+    *,
+    cluster: bool = False,
+    short: str = "",
+    sub: str = "status",
+    categories: str = "",
+    stored_as: Kind | None = None,
+    definition: Definition | None = None,
+) -> Kind:
     """The kind of an apiVersion, cluster-wide or namespaced; names and subresources are separated by blanks. A kind
     that is not in the generated table of schemas needs a definition."""
     group, _, version = api_version.rpartition("/")
     return Kind(
-        group=group, version=version, kind=kind, plural=plural, namespaced=not cluster, singular=kind.lower(),
-        short_names=tuple(short.split()), categories=tuple(categories.split()), subresources=frozenset(sub.split()),
-        stored_as=stored_as, definition=definition,
-    )  # fmt: skip
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        namespaced=not cluster,
+        singular=kind.lower(),
+        short_names=tuple(short.split()),
+        categories=tuple(categories.split()),
+        subresources=frozenset(sub.split()),
+        stored_as=stored_as,
+        definition=definition,
+    )
 
 
 # core
@@ -121,9 +137,13 @@ HORIZONTAL_POD_AUTOSCALER = define(
     "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short="hpa", categories="all"
 )
 HORIZONTAL_POD_AUTOSCALER_V1 = define(
-    "autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short="hpa", categories="all",
+    "autoscaling/v1",
+    "HorizontalPodAutoscaler",
+    "horizontalpodautoscalers",
+    short="hpa",
+    categories="all",
     stored_as=HORIZONTAL_POD_AUTOSCALER,
-)  # fmt: skip
+)
 # policy, scheduling, node, coordination, events
 POD_DISRUPTION_BUDGET = define("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", short="pdb")
 PRIORITY_CLASS = define("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", cluster=True, short="pc", sub="")
@@ -162,9 +182,13 @@ INGRESS = define("networking.k8s.io/v1", "Ingress", "ingresses", short="ing")
 INGRESS_CLASS = define("networking.k8s.io/v1", "IngressClass", "ingressclasses", cluster=True, sub="")
 # Kinds that users define
 CUSTOM_RESOURCE_DEFINITION = define(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", cluster=True,
-    short="crd crds", categories="api-extensions",
-)  # fmt: skip
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    cluster=True,
+    short="crd crds",
+    categories="api-extensions",
+)
 KUBERNETES: tuple[Kind, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 """The kinds of Kubernetes."""
 # scheduler-plugins' coscheduling

@@ -49,9 +49,15 @@ class Lack:
 
     @classmethod
     def of_units(
-        cls, of: str, name: str, resource: str, asks: int, free: int, missing: int,
+        cls,
+        of: str,
+        name: str,
+        resource: str,
+        asks: int,
+        free: int,
+        missing: int,
         holders: Sequence[tuple[str, int, str]] = (),
-    ) -> Lack:  # fmt: skip
+    ) -> Lack:
         """From amounts in base units; of the holders those with the most are named."""
         most = sorted(holders, key=lambda one: (-one[1], one[0]))[:_HOLDERS]
         named = tuple(LackHolder(who, format_quantity(amount, resource), why) for who, amount, why in most)
@@ -67,7 +73,11 @@ class Lack:
 
     def to_document(self) -> Doc:
         doc: Doc = {
-            "of": self.of, "name": self.name, "resource": self.resource, "asks": self.asks, "free": self.free,
+            "of": self.of,
+            "name": self.name,
+            "resource": self.resource,
+            "asks": self.asks,
+            "free": self.free,
             "missing": self.missing,
-        }  # fmt: skip
+        }
         return doc | ({"heldBy": [one.to_document() for one in self.holders]} if self.holders else {})

@@ -181,10 +181,15 @@ _RULES: Mapping[tuple[str, str], Callable[[Document, Document], int]] = {
     **{
         (_KUBEFLOW, kind): _training_job(f"{field}ReplicaSpecs")
         for kind, field in (
-            ("PyTorchJob", "pytorch"), ("TFJob", "tf"), ("MPIJob", "mpi"), ("XGBoostJob", "xgb"),
-            ("PaddleJob", "paddle"), ("JAXJob", "jax"), ("MXJob", "mx"),
+            ("PyTorchJob", "pytorch"),
+            ("TFJob", "tf"),
+            ("MPIJob", "mpi"),
+            ("XGBoostJob", "xgb"),
+            ("PaddleJob", "paddle"),
+            ("JAXJob", "jax"),
+            ("MXJob", "mx"),
         )
     },
-}  # fmt: skip
+}
 OWNERS: tuple[tuple[str, str], ...] = tuple(_RULES)
 """Group and kind of every owner that is read."""

@@ -242,9 +242,15 @@ class NodeTable:
 
     def _grow(self, capacity: int) -> None:
         for name in (
-            "alive", "unschedulable", "taint_code", "feature_code", "pod_count", "nonzero_cpu", "nonzero_memory",
+            "alive",
+            "unschedulable",
+            "taint_code",
+            "feature_code",
+            "pod_count",
+            "nonzero_cpu",
+            "nonzero_memory",
             "_version",
-        ):  # fmt: skip
+        ):
             setattr(self, name, _grown(getattr(self, name), capacity))
         for columns in (self.allocatable, self.requested, self.claimed):
             columns.update({resource: _grown(column, capacity) for resource, column in columns.items()})

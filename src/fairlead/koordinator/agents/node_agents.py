@@ -126,9 +126,7 @@ class NodeAgents(Reconciler[str]):
         yield patch_status(KOORD_NODE_METRIC, metric, _report(pods, system, now))
         yield from self._amounts(node, pods, system, now)
 
-    def _amounts(
-        self, node: Doc, pods: Sequence[_PodUse], system: Mapping[str, int], now: float
-    ) -> Iterable[Write]:  # fmt: skip
+    def _amounts(self, node: Doc, pods: Sequence[_PodUse], system: Mapping[str, int], now: float) -> Iterable[Write]:
         """Write what the node gives of its own names, if that moved or was last written too long ago."""
         name, status = node["metadata"]["name"], node["status"]
         given = read_units(status.get("allocatable"), "status.allocatable")
@@ -237,13 +235,16 @@ def _report(pods: Sequence[_PodUse], system: Mapping[str, int], now: float) -> D
         },
         "podsMetric": [
             {
-                "namespace": pod.name[0], "name": pod.name[1], "podUsage": _resources(pod.used),
-                "priority": pod.load.band, "qos": pod.load.service_class,
+                "namespace": pod.name[0],
+                "name": pod.name[1],
+                "podUsage": _resources(pod.used),
+                "priority": pod.load.band,
+                "qos": pod.load.service_class,
             }
             for pod in pods
         ],
         "prodReclaimableMetric": {"resource": _resources(_reclaimable(pods))},
-    }  # fmt: skip
+    }
 
 
 # ---- devices ----
@@ -262,9 +263,12 @@ def _gpu_amounts(node: Doc) -> dict[str, int]:
         return {}
     percent = 100 * count
     return {
-        "koordinator.sh/gpu": percent, "koordinator.sh/gpu-core": percent, "koordinator.sh/gpu-memory-ratio": percent,
-        "koordinator.sh/gpu-memory": memory * count, "koordinator.sh/gpu.shared": percent,
-    }  # fmt: skip
+        "koordinator.sh/gpu": percent,
+        "koordinator.sh/gpu-core": percent,
+        "koordinator.sh/gpu-memory-ratio": percent,
+        "koordinator.sh/gpu-memory": memory * count,
+        "koordinator.sh/gpu.shared": percent,
+    }
 
 
 def _device(node: Doc) -> Doc | None:
@@ -273,19 +277,26 @@ def _device(node: Doc) -> Doc | None:
     if not count:
         return None
     resources = {
-        "koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100",
+        "koordinator.sh/gpu-core": "100",
+        "koordinator.sh/gpu-memory-ratio": "100",
         "koordinator.sh/gpu-memory": format_quantity(memory, "memory"),
-    }  # fmt: skip
+    }
     devices = [
         {
-            "type": "gpu", "id": f"GPU-{name}-{minor}", "minor": minor, "moduleID": minor, "health": True,
+            "type": "gpu",
+            "id": f"GPU-{name}-{minor}",
+            "minor": minor,
+            "moduleID": minor,
+            "health": True,
             "resources": resources,
             "topology": {
-                "socketID": 2 * minor // count, "nodeID": 2 * minor // count, "pcieID": str(minor // 2),
+                "socketID": 2 * minor // count,
+                "nodeID": 2 * minor // count,
+                "pcieID": str(minor // 2),
                 "busID": f"0000:{minor:02x}:00.0",
             },
         }
         for minor in range(count)
-    ]  # fmt: skip
+    ]
     head = {"apiVersion": KOORD_DEVICE.api_version, "kind": KOORD_DEVICE.kind, "metadata": {"name": name}}
     return {**head, "spec": {"devices": devices}}

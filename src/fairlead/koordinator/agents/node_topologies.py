@@ -43,9 +43,10 @@ def node_topology(node: Doc) -> Doc | None:
         KUBELET_POLICY: json.dumps({"policy": "none"}, separators=(",", ":")),
     }
     metadata = {
-        "name": node["metadata"]["name"], "labels": {"app.kubernetes.io/managed-by": "Koordinator"},
+        "name": node["metadata"]["name"],
+        "labels": {"app.kubernetes.io/managed-by": "Koordinator"},
         "annotations": annotations,
-    }  # fmt: skip
+    }
     head = {"apiVersion": KOORD_NODE_TOPOLOGY.api_version, "kind": KOORD_NODE_TOPOLOGY.kind}
     return {**head, "metadata": metadata, "topologyPolicies": ["None"], "zones": zones}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlead.console.cluster_access import controller_cluster_options
 from fairlead.console.joined_cluster import JoinFlags, joined
 from fairlead.console.terminal import log_to_stderr
 
@@ -19,20 +20,32 @@ log = logging.getLogger("fairlead.descheduler")
 
 
 @click.command("descheduler")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
-              help="A DeschedulerConfiguration, or `koordinator` for the one that Koordinator ships.")  # fmt: skip
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's own.")  # fmt: skip
-@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
-              help="Act only while holding the lease koord-descheduler.")  # fmt: skip
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="A DeschedulerConfiguration, or `koordinator` for the one that Koordinator ships.",
+)
+@controller_cluster_options
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Act only while holding the lease koord-descheduler.",
+)
 @click.option("--leader-elect-resource-namespace", "namespace", default="koordinator-system", show_default=True)
 @click.option("--check", is_flag=True, help="Only say whether the file can be used.")
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 def descheduler_command(
-    config: Path, kubeconfig: Path | None, context: str | None, leader_elect: bool, namespace: str, check: bool,
+    config: Path,
+    kubeconfig: Path | None,
+    context: str | None,
+    leader_elect: bool,
+    namespace: str,
+    check: bool,
     verbose: int,
-) -> None:  # fmt: skip
+) -> None:
     """Move pods off nodes that are used too much, by PodMigrationJobs, and carry out those of others.
 
     \b

@@ -38,8 +38,12 @@ class Descheduler(MigrationSteps):
     name = "koord-descheduler"
 
     def __init__(
-        self, view: DocView, settings: DeschedulerSettings = DeschedulerSettings(), *, announce: bool = True  # noqa: B008, it is frozen
-    ) -> None:  # fmt: skip
+        self,
+        view: DocView,
+        settings: DeschedulerSettings = DeschedulerSettings(),  # noqa: B008, it is frozen
+        *,
+        announce: bool = True,
+    ) -> None:
         super().__init__(view, settings.profile.migration, announce=announce)
         self._descheduling = settings
         self._plugins = [

@@ -246,8 +246,9 @@ class Evictor:
 def new_job(pod: Pod, plugin: str, reason: str, settings: MigrationSettings, now: float) -> Doc:
     """The job that moves a pod."""
     spec: dict[str, object] = {
-        "podRef": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}, "mode": settings.mode,
-    }  # fmt: skip
+        "podRef": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+        "mode": settings.mode,
+    }
     if settings.ttl:
         spec["ttl"] = format_duration(settings.ttl)
     options: Mapping[str, object] | None = settings.delete_options
@@ -255,7 +256,9 @@ def new_job(pod: Pod, plugin: str, reason: str, settings: MigrationSettings, now
         spec["deleteOptions"] = dict(options)
     annotations = {REASON: reason, TRIGGER: plugin, CREATED_BY: "fairlead"}
     return {
-        "apiVersion": KOORD_MIGRATION_JOB.api_version, "kind": KOORD_MIGRATION_JOB.kind,
+        "apiVersion": KOORD_MIGRATION_JOB.api_version,
+        "kind": KOORD_MIGRATION_JOB.kind,
         "metadata": {"name": f"{pod.uid}-{safe_hash(repr(now))}", "annotations": annotations},
-        "spec": spec, "status": {"phase": "Pending"},
-    }  # fmt: skip
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }

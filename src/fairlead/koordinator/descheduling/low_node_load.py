@@ -48,9 +48,11 @@ class LowNodeLoad:
         done: set[str] = set()
         for pool in self._settings.pools:
             selector = pool.selector
-            chosen = nodes if selector is None else [
-                node for node in nodes if node.name not in done and selector.matches(node.labels)
-            ]  # fmt: skip
+            chosen = (
+                nodes
+                if selector is None
+                else [node for node in nodes if node.name not in done and selector.matches(node.labels)]
+            )
             done |= self._pool(pool, chosen, evictor, now)
 
     def _pool(self, pool: NodePool, nodes: Sequence[Node], evictor: Evictor, now: float) -> set[str]:
@@ -145,9 +147,9 @@ class _Balance:
             excess = {name: amount - top[name] for name, amount in over.items()}
             weights = {name: self.pool.weights.get(name, 0) for name in excess}
 
-            def cover(pod: Pod, source: NodeUse = source, excess: Amounts = excess, weights: Amounts = weights) -> (
-                float | None
-            ):  # fmt: skip
+            def cover(
+                pod: Pod, source: NodeUse = source, excess: Amounts = excess, weights: Amounts = weights
+            ) -> float | None:
                 used = source.by_pod.get(pod.key)
                 return None if used is None else covering(used, excess, weights)
 

@@ -227,9 +227,11 @@ class MigrationSteps(Reconciler[str]):
             return
         template = {"metadata": made["metadata"], "spec": made["spec"]}
         reference = {
-            "apiVersion": KOORD_RESERVATION.version, "kind": KOORD_RESERVATION.kind, "name": name,
+            "apiVersion": KOORD_RESERVATION.version,
+            "kind": KOORD_RESERVATION.kind,
+            "name": name,
             "uid": found["metadata"]["uid"],
-        }  # fmt: skip
+        }
         options = {"reservationRef": reference, "template": template}
         yield patch(KOORD_MIGRATION_JOB, job, {"spec": {"reservationOptions": options}})
         words = f'Successfully create Reservation "{name}"'
@@ -323,9 +325,11 @@ class MigrationSteps(Reconciler[str]):
             body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
             return Write(Verb.DELETE, POD, namespace, name, body=body)
         eviction = {
-            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": options,
-        }  # fmt: skip
+        }
         return Write(Verb.CREATE, POD, namespace, name, body=eviction, subresource="eviction")
 
     def welcomed(self, key: str, reply: Reply, now: float) -> Iterable[Write]:
@@ -406,9 +410,14 @@ class MigrationSteps(Reconciler[str]):
             yield from self.event(KOORD_MIGRATION_JOB, job, reason, message, warning=True)
 
     def _succeed(
-        self, job: Doc, words: str, *, conditions: list[Doc] | None = None, more: Doc | None = None,
+        self,
+        job: Doc,
+        words: str,
+        *,
+        conditions: list[Doc] | None = None,
+        more: Doc | None = None,
         announced: bool = True,
-    ) -> Iterable[Write]:  # fmt: skip
+    ) -> Iterable[Write]:
         status = {"phase": "Succeeded", "status": "Complete", "reason": None, "message": words, **(more or {})}
         if conditions is not None:
             status["conditions"] = conditions
@@ -417,14 +426,23 @@ class MigrationSteps(Reconciler[str]):
             yield from self.event(KOORD_MIGRATION_JOB, job, "Complete", words)
 
     def _told(
-        self, job: Doc, type_: str, status: str, now: float, reason: str = "", message: str = "",
+        self,
+        job: Doc,
+        type_: str,
+        status: str,
+        now: float,
+        reason: str = "",
+        message: str = "",
         more: Doc | None = None,
-    ) -> Write:  # fmt: skip
+    ) -> Write:
         """A condition, which is also what the job's `status.status` says."""
         new = {
-            "type": type_, "status": status, "lastTransitionTime": timestamp(now), "reason": reason,
+            "type": type_,
+            "status": status,
+            "lastTransitionTime": timestamp(now),
+            "reason": reason,
             "message": message,
-        }  # fmt: skip
+        }
         conditions = with_condition(list((job.get("status") or {}).get("conditions") or ()), new)
         said = {"status": type_, "reason": reason, "message": message, "conditions": conditions, **(more or {})}
         return patch_status(KOORD_MIGRATION_JOB, job, said)

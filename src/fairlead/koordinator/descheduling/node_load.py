@@ -130,7 +130,7 @@ def set_limits(uses: Mapping[str, NodeUse], thresholds: PoolThresholds, *, by_de
 
 def _amounts(
     capacity: Mapping[str, int], low: Thresholds, high: Thresholds, mean: Mapping[str, float] | None
-) -> tuple[Amounts, Amounts]:  # fmt: skip
+) -> tuple[Amounts, Amounts]:
     lows, highs = {}, {}
     for name, percent in low.items():
         whole, top = capacity.get(name, 0), high.get(name, 0.0)

@@ -50,10 +50,16 @@ def _rank(pod: Pod, cover: Cover | None) -> tuple[Any, ...]:
     named = class_by(pod.labels) or _CLASS_OF_QUALITY.get(quality, "")
     covered = None if cover is None else cover(pod)
     return (
-        _BANDS[band_of(pod)], pod.priority, _QUALITIES.get(quality, 0), _CLASSES[named],
-        cost(pod.annotations, _DELETION_COST), eviction_cost(pod),
-        (covered is None and cover is not None, -(covered or 0.0)), -pod.created, pod.key,
-    )  # fmt: skip
+        _BANDS[band_of(pod)],
+        pod.priority,
+        _QUALITIES.get(quality, 0),
+        _CLASSES[named],
+        cost(pod.annotations, _DELETION_COST),
+        eviction_cost(pod),
+        (covered is None and cover is not None, -(covered or 0.0)),
+        -pod.created,
+        pod.key,
+    )
 
 
 def covering(used: Mapping[str, int], excess: Mapping[str, int], weights: Mapping[str, int]) -> float:

@@ -114,9 +114,16 @@ class DeviceChoice:
     """The choice of devices for one pod on one node."""
 
     def __init__(
-        self, devices: NodeDevices, holdings: DeviceHoldings, request: DeviceWish, scorer: DeviceScorer | None,
-        *, model: Mapping[str, str], swaps_free_and_total: bool, ascending_partitions: bool,
-    ) -> None:  # fmt: skip
+        self,
+        devices: NodeDevices,
+        holdings: DeviceHoldings,
+        request: DeviceWish,
+        scorer: DeviceScorer | None,
+        *,
+        model: Mapping[str, str],
+        swaps_free_and_total: bool,
+        ascending_partitions: bool,
+    ) -> None:
         self.devices = devices
         self.holdings = holdings
         self.request = request
@@ -234,9 +241,14 @@ class DeviceChoice:
         return self.by_score(kind, view, each, (count, max(count, len(switches))), limits, switches)
 
     def by_score(
-        self, kind: str, view: DeviceView, each: Amounts, counts: tuple[int, int], limits: Limits,
+        self,
+        kind: str,
+        view: DeviceView,
+        each: Amounts,
+        counts: tuple[int, int],
+        limits: Limits,
         switches: frozenset[str],
-    ) -> tuple[GivenDevice, ...] | Status:  # fmt: skip
+    ) -> tuple[GivenDevice, ...] | Status:
         """The best scored devices that fit: at least the first of two numbers, at most the second."""
         hint = self.request.hints.get(kind)
         only = limits.only.get(kind)

@@ -66,10 +66,14 @@ def _served(wishes: Sequence[DeviceWish], rows: DeviceRows, settings: ChoiceSett
             if devices is None or node is None:
                 continue
             choice = DeviceChoice(
-                devices, copies[row], wish, None, model=node.labels,
+                devices,
+                copies[row],
+                wish,
+                None,
+                model=node.labels,
                 swaps_free_and_total=settings.swaps_free_and_total,
                 ascending_partitions=settings.ascending_partitions,
-            )  # fmt: skip
+            )
             given = choice.choose(Limits())
             if not isinstance(given, Status):
                 copies[row].add(given)

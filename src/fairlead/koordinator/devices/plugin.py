@@ -234,10 +234,14 @@ class DeviceSharePlugin(Plugin):
 
     def _choice(self, some: NodeDeviceClass, note: DeviceNote, *, scored: bool) -> DeviceChoice:
         return DeviceChoice(
-            some.devices, some.holdings, note.request, self._scorer if scored else None, model=some.labels,
+            some.devices,
+            some.holdings,
+            note.request,
+            self._scorer if scored else None,
+            model=some.labels,
             swaps_free_and_total=self._settings.swaps_free_and_total,
             ascending_partitions=self._settings.ascending_partitions,
-        )  # fmt: skip
+        )
 
     def _limits(self, cycle: Cycle, row: int) -> Limits:
         """The NUMA nodes that the pod is kept to, and what it may take of reservations: their devices come first, and a

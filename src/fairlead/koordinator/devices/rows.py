@@ -221,9 +221,11 @@ def _device(written: Mapping[str, object]) -> GivenDevice:
     minor = written.get("minor") or 0
     assert isinstance(minor, int)
     return GivenDevice(
-        minor, {name: to_units(name, read_quantity(amount)) for name, amount in amounts.items()}, function,
+        minor,
+        {name: to_units(name, read_quantity(amount)) for name, amount in amounts.items()},
+        function,
         str(extension.get(_TEMPLATE) or ""),
-    )  # fmt: skip
+    )
 
 
 def allocation_text(given: Given, devices: NodeDevices) -> str:

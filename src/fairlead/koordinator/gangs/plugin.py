@@ -189,9 +189,15 @@ class Coscheduling(ExtendedPlugin):
         return ""
 
     def _reject(
-        self, effects: Effects, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "",
+        self,
+        effects: Effects,
+        book: GangBook,
+        group: tuple[str, ...],
+        message: str,
+        *,
+        but: str = "",
         stays_nominated: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         keeps = self._settings.keeps_nominations or stays_nominated
         together = frozenset(uid for gang in book.members_of(group) for uid in gang.members)
         for member in [member for member in book.waiting(group) if member.seen.uid != but]:
@@ -278,9 +284,14 @@ class Coscheduling(ExtendedPlugin):
         return self._no_plan(plan.looked_at, len(pods), refused, len(rows), search.multiples, cycle)
 
     def _no_plan(
-        self, looked_at: Sequence[NetworkPart], wanted: int, refused: Mapping[int, int], total: int,
-        multiples: Mapping[str, int], cycle: Cycle,
-    ) -> Status:  # fmt: skip
+        self,
+        looked_at: Sequence[NetworkPart],
+        wanted: int,
+        refused: Mapping[int, int],
+        total: int,
+        multiples: Mapping[str, int],
+        cycle: Cycle,
+    ) -> Status:
         parts = sorted(f"topology topologyNode {part.layer}/{part.name}: {part.slots}" for part in looked_at)
         results = cycle.results
         assert results is not None

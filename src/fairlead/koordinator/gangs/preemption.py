@@ -68,8 +68,9 @@ class JobVictims:
             row = table.row_of.get(pod.nominated_node) if pod.nominated_node else None
             if row is None or (pod.uid == self._cycle.pod.uid and self._refusals.is_final(row)):
                 continue
-            if any(other.terminating and other.disruption_target and is_evictable(other, pod)
-                   for other in table.pods[row]):  # fmt: skip
+            if any(
+                other.terminating and other.disruption_target and is_evictable(other, pod) for other in table.pods[row]
+            ):
                 return STILL_THERE
         return ""
 

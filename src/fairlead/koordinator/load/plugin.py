@@ -110,9 +110,15 @@ class LoadAwareScheduling(CachedPlugin):
             yield from self._by_thresholds(cycle, nodes, columns, columns.thresholds[code], codes == code, prod=prod)
 
     def _by_thresholds(
-        self, cycle: Cycle, nodes: Nodes, columns: LoadColumns, limits: Thresholds, some: NDArray[np.bool_] | None, *,
+        self,
+        cycle: Cycle,
+        nodes: Nodes,
+        columns: LoadColumns,
+        limits: Thresholds,
+        some: NDArray[np.bool_] | None,
+        *,
         prod: bool,
-    ) -> Iterator[Reject]:  # fmt: skip
+    ) -> Iterator[Reject]:
         """Judge rows that share thresholds; `some` of them, or all."""
         view = self._view(limits, prod=prod)
         if view is None:

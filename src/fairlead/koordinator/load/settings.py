@@ -59,11 +59,17 @@ class LoadSettings:
         return tuple(
             sorted(
                 {
-                    "cpu", "memory", *self.thresholds.plain, *self.thresholds.prod, *self.weights, *self.factors,
-                    *self.supported, *(aggregated.thresholds if aggregated is not None else ()),
+                    "cpu",
+                    "memory",
+                    *self.thresholds.plain,
+                    *self.thresholds.prod,
+                    *self.weights,
+                    *self.factors,
+                    *self.supported,
+                    *(aggregated.thresholds if aggregated is not None else ()),
                 }
             )
-        )  # fmt: skip
+        )
 
 
 def thresholds_of_node(text: str | None, default: Thresholds) -> Thresholds:

@@ -241,9 +241,13 @@ class _Accumulator:
         def order(core: int) -> tuple[int, ...]:
             place = self.places[cores[core][0]]
             return (
-                -near.get(place.socket, 0), self._ordered(sockets[place.socket]), self._ordered(numa[place.numa]),
-                len(cores[core]), place.socket, core,
-            )  # fmt: skip
+                -near.get(place.socket, 0),
+                self._ordered(sockets[place.socket]),
+                self._ordered(numa[place.numa]),
+                len(cores[core]),
+                place.socket,
+                core,
+            )
 
         return [cpu for core in sorted(cores, key=order) for cpu in cores[core]]
 

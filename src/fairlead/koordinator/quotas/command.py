@@ -91,9 +91,13 @@ def explain_quota(quotas: Mapping[str, ElasticQuota], name: str) -> dict[str, An
         at = quotas[at].parent
     quota = path[0]
     return {
-        "kind": "QuotaExplanation", "quota": name, "tree": quota.tree, "lends": quota.lends,
-        "path": [{"quota": one.name, "sums": _sums(one)} for one in path], "why": list(_why(path)),
-    }  # fmt: skip
+        "kind": "QuotaExplanation",
+        "quota": name,
+        "tree": quota.tree,
+        "lends": quota.lends,
+        "path": [{"quota": one.name, "sums": _sums(one)} for one in path],
+        "why": list(_why(path)),
+    }
 
 
 def _sums(quota: ElasticQuota) -> dict[str, dict[str, str]]:

@@ -143,8 +143,11 @@ class ElasticQuotaPlugin(ExtendedPlugin):
                 for resource, amount in sums.items():
                     free = limit[resource] - account.used.get(resource, 0) if resource in limit else amount
                     if amount > free:
-                        held = [(key, request[resource], "it has a place") for key, request in holders
-                                if request.get(resource)]  # fmt: skip
+                        held = [
+                            (key, request[resource], "it has a place")
+                            for key, request in holders
+                            if request.get(resource)
+                        ]
                         missing = amount - max(0, free)
                         yield Lack.of_units("ElasticQuota", account.name, resource, amount, free, missing, held)
                 account = tree.quotas.get(account.parent)

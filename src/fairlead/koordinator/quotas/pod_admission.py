@@ -50,11 +50,7 @@ def check_limits(view: DocView, quota: Doc, pod: Doc) -> None:
     amounts = pod_amounts(pod["spec"], "requests")
     asked = {name: amount for name, amount in amounts.items() if amount and name in most}
     limits, used = _limits(quota, most), _requested(view, quota) if asked else {}
-    over = [
-        name
-        for name in sorted(asked)
-        if name in limits and used.get(name, 0) + asked[name] > limits[name].nanos
-    ]  # fmt: skip
+    over = [name for name in sorted(asked) if name in limits and used.get(name, 0) + asked[name] > limits[name].nanos]
     if over:
         whose = f"{quota['metadata'].get('namespace') or ''}/{quota['metadata']['name']}"
         raise _denied(exceeded(whose, over, asked, used, limits))

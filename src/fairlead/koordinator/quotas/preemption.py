@@ -28,9 +28,16 @@ class QuotaVictims:
     """The search for victims of one pod. `limit` is what its quota may use."""
 
     def __init__(
-        self, cycle: Cycle, refusals: Refusals, book: QuotaBook, account: QuotaAccountState, limit: Mapping[str, int],
-        *, protects_default: bool, names_nodes: bool,
-    ) -> None:  # fmt: skip
+        self,
+        cycle: Cycle,
+        refusals: Refusals,
+        book: QuotaBook,
+        account: QuotaAccountState,
+        limit: Mapping[str, int],
+        *,
+        protects_default: bool,
+        names_nodes: bool,
+    ) -> None:
         """`names_nodes` is a slip of the original: KoordinatorQuirks.quota_victims_by_node."""
         self._cycle, self._refusals, self._book = cycle, refusals, book
         self._account, self._limit = account, limit
@@ -50,9 +57,11 @@ class QuotaVictims:
             return PostFilterResult(unschedulable(f'preemption: expected at least one victim pod on node "{name}"'))
         chosen = best[self._cycle.rng.randrange(len(best)) if len(best) > 1 else 0]
         return PostFilterResult(
-            SUCCESS, table.name(chosen.row), chosen.victims,
+            SUCCESS,
+            table.name(chosen.row),
+            chosen.victims,
             lambda: [(table.name(option.row), option.victims) for option in best],
-        )  # fmt: skip
+        )
 
     def _no_victims(self) -> str:
         table, hopeful = self._cycle.cluster.table, self._refusals.where_room_could_help()

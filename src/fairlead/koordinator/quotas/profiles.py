@@ -84,24 +84,29 @@ class QuotaProfiles(Reconciler[Key]):
         amounts = [{name: int(amount * ratio) for name, amount in one.items()} for one in (total, unschedulable)]
         keys = _resource_keys(metadata.get("annotations") or {})
         labels = {
-            PREFIX + "profile": metadata["name"], **(spec.get("quotaLabels") or {}), PREFIX + "tree-id": tree,
+            PREFIX + "profile": metadata["name"],
+            **(spec.get("quotaLabels") or {}),
+            PREFIX + "tree-id": tree,
             PREFIX + "is-root": "true",
-        }  # fmt: skip
+        }
         annotations = {
             PREFIX + "total-resource": _text(amounts[0]),
             PREFIX + "unschedulable-resource": _text(amounts[1]),
         }
         return {
-            "apiVersion": KOORD_ELASTIC_QUOTA.api_version, "kind": KOORD_ELASTIC_QUOTA.kind,
+            "apiVersion": KOORD_ELASTIC_QUOTA.api_version,
+            "kind": KOORD_ELASTIC_QUOTA.kind,
             "metadata": {
-                "name": spec["quotaName"], "namespace": metadata["namespace"], "labels": labels,
+                "name": spec["quotaName"],
+                "namespace": metadata["namespace"],
+                "labels": labels,
                 "annotations": annotations,
             },
             "spec": {
                 "min": {name: format_quantity(amounts[0].get(name, 0), name) for name in keys},
                 "max": dict.fromkeys(keys, str(_MOST)),
             },
-        }  # fmt: skip
+        }
 
 
 def _offer(node: Node | None) -> tuple[object, ...] | None:

@@ -34,9 +34,13 @@ _GUARANTEES = {"guaranteed": "guaranteed", "allocated": "allocated"}
 
 class QuotaKeeper:
     def __init__(
-        self, cluster: Cluster, book: Callable[[Cluster], QuotaBook], refresh: Callable[[Cluster], None], *,
+        self,
+        cluster: Cluster,
+        book: Callable[[Cluster], QuotaBook],
+        refresh: Callable[[Cluster], None],
+        *,
         guarantees: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cluster = cluster
         self._book, self._refresh = book, refresh
         self._fields = {**_WRITTEN, **(_GUARANTEES if guarantees else {})}

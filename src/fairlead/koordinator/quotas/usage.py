@@ -101,9 +101,7 @@ class QuotaBook:
 
     def _named(self, pod: Pod) -> str:
         rules = self._rules
-        return quota_named_for(
-            pod.labels, pod.namespace, self._shelf, self._of_namespace, no_default=rules.no_default
-        )  # fmt: skip
+        return quota_named_for(pod.labels, pod.namespace, self._shelf, self._of_namespace, no_default=rules.no_default)
 
     def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
         """The tree and the name under which a quota has its account."""

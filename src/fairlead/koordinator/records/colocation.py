@@ -144,7 +144,8 @@ def _strategy(fields: Fields, *, enabled: bool) -> ColocationStrategy:
     static = {"cpu": fields["midStaticCPUReservedPercent"], "memory": fields["midStaticMemoryReservedPercent"]}
     return ColocationStrategy(
         reclaim_percent={
-            "cpu": fields["cpuReclaimThresholdPercent"], "memory": fields["memoryReclaimThresholdPercent"],
+            "cpu": fields["cpuReclaimThresholdPercent"],
+            "memory": fields["memoryReclaimThresholdPercent"],
         },
         policy={"cpu": fields["cpuCalculatePolicy"], "memory": fields["memoryCalculatePolicy"]},
         batch_threshold={"cpu": fields["batchCPUThresholdPercent"], "memory": fields["batchMemoryThresholdPercent"]},
@@ -154,7 +155,7 @@ def _strategy(fields: Fields, *, enabled: bool) -> ColocationStrategy:
         update_after=float(fields["updateTimeThresholdSeconds"]),
         update_difference=float(fields["resourceDiffThreshold"]),
         enabled=enabled,
-    )  # fmt: skip
+    )
 
 
 def normalised(amount: int, annotations: Mapping[str, str]) -> int:

@@ -120,10 +120,7 @@ def mid_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRATEG
 
 def differs(old: Amounts, new: Amounts, strategy: ColocationStrategy = DEFAULT_STRATEGY) -> bool:
     """Whether a value moved so far that it is to be written before its time."""
-    return any(
-        name not in old or abs(new[name] - old[name]) > old[name] * strategy.update_difference
-        for name in new
-    )  # fmt: skip
+    return any(name not in old or abs(new[name] - old[name]) > old[name] * strategy.update_difference for name in new)
 
 
 def total(amounts: Iterable[Amounts]) -> dict[str, int]:

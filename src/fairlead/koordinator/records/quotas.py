@@ -60,9 +60,13 @@ def quotas_by_namespace(quotas: Iterable[ElasticQuota]) -> dict[str, str]:
 
 
 def quota_named_for(
-    labels: Mapping[str, str], namespace: str, keys: Container[str], by_namespace: Mapping[str, str],
-    *, no_default: bool = False,
-) -> str:  # fmt: skip
+    labels: Mapping[str, str],
+    namespace: str,
+    keys: Container[str],
+    by_namespace: Mapping[str, str],
+    *,
+    no_default: bool = False,
+) -> str:
     """The name of the quota that a pod belongs to: the one that its label names, then the one called like its namespace
     and in it, then the one that lists its namespace, then the default one. `keys` are those of all quotas; `no_default`
     lets only the label count."""

@@ -77,8 +77,11 @@ class OwnerMatcher:
         if owner is None:
             return False
         facts = (
-            ("uid", owner.uid), ("name", owner.name), ("kind", owner.kind), ("apiVersion", owner.api_version),
-        )  # fmt: skip
+            ("uid", owner.uid),
+            ("name", owner.name),
+            ("kind", owner.kind),
+            ("apiVersion", owner.api_version),
+        )
         return all(not wanted.get(key) or wanted[key] == value for key, value in facts)
 
 
@@ -226,8 +229,11 @@ def reserve_pod(document: Mapping[str, Any], held: Mapping[str, int]) -> Doc:
 def _refused(status: Mapping[str, Any]) -> list[Doc]:
     """What a reservation says of a failed attempt, as a pod would say it."""
     conditions = status.get("conditions") or ()
-    return [{**said, "type": "PodScheduled"} for said in conditions
-            if said.get("type") == "Scheduled" and said.get("status") == "False"]  # fmt: skip
+    return [
+        {**said, "type": "PodScheduled"}
+        for said in conditions
+        if said.get("type") == "Scheduled" and said.get("status") == "False"
+    ]
 
 
 def refusal_patch(pod: Pod, now: float, reason: str, message: str) -> Write | None:
@@ -237,9 +243,13 @@ def refusal_patch(pod: Pod, now: float, reason: str, message: str) -> Write | No
         return None
     at = timestamp(now)
     condition = {
-        "type": "Scheduled", "status": "False", "reason": reason, "message": message,
-        "lastProbeTime": at, "lastTransitionTime": at,
-    }  # fmt: skip
+        "type": "Scheduled",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": at,
+        "lastTransitionTime": at,
+    }
     body = {"status": {"phase": PENDING, "conditions": [condition]}}
     return Write(Verb.PATCH, shown.kind, shown.namespace, shown.name, body, subresource="status")
 

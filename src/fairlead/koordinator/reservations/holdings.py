@@ -307,5 +307,7 @@ def _came(state: ReservationState) -> int:
 
 def _same(one: PodShape, other: PodShape) -> bool:
     return (one.request, one.nonzero_cpu, one.nonzero_memory) == (
-        other.request, other.nonzero_cpu, other.nonzero_memory,
-    )  # fmt: skip
+        other.request,
+        other.nonzero_cpu,
+        other.nonzero_memory,
+    )

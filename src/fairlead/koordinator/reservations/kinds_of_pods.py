@@ -192,9 +192,14 @@ class PodKinds:
         """The kind of a pod, with its matches up to date; a ValueError if what the pod says cannot be read."""
         annotations = pod.annotations
         key = (
-            pod.shape, frozenset(pod.labels.items()), annotations.get(AFFINITY), annotations.get(EXACT_MATCH),
-            pod.namespace, pod.owner, pod.uid if reservations_of(self._cluster).names_pods else "",
-        )  # fmt: skip
+            pod.shape,
+            frozenset(pod.labels.items()),
+            annotations.get(AFFINITY),
+            annotations.get(EXACT_MATCH),
+            pod.namespace,
+            pod.owner,
+            pod.uid if reservations_of(self._cluster).names_pods else "",
+        )
         kind = self._kinds.pop(key, None)
         if kind is None:
             self._count += 1

@@ -75,9 +75,12 @@ class MatchCounts:
     def explained(self) -> int:
         """How many of the owned ones have a reason of their own."""
         return (
-            self.name_unmatched + self.unschedulable + self.affinity_unmatched + self.not_exact
+            self.name_unmatched
+            + self.unschedulable
+            + self.affinity_unmatched
+            + self.not_exact
             + sum(self.tainted.values())
-        )  # fmt: skip
+        )
 
 
 def matches(
@@ -120,9 +123,15 @@ def _is_wanted(
 
 
 def may_be_taken_over(
-    pod: Pod, wish: ReservationWish, asked: Mapping[str, int], reservation: KoordReservation, node: Node,
-    counts: MatchCounts, *, by_owners: bool,
-) -> bool:  # fmt: skip
+    pod: Pod,
+    wish: ReservationWish,
+    asked: Mapping[str, int],
+    reservation: KoordReservation,
+    node: Node,
+    counts: MatchCounts,
+    *,
+    by_owners: bool,
+) -> bool:
     """Whether a pod that runs already may become the owner of a reservation that is placed on its node; `by_owners` if
     it must be among those that the reservation lists."""
     if by_owners and not reservation.matches(pod):

@@ -100,9 +100,13 @@ class ReservationPlugin(ExtendedPlugin):
     kinds_read = (KOORD_RESERVATION,)
 
     def __init__(
-        self, *, counts_excess: bool = True, kept_for: float | None = 86400.0,
-        preemption: ReservationPreemption | None = None, pre_allocation: PreAllocationRules = _RULES,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        counts_excess: bool = True,
+        kept_for: float | None = 86400.0,
+        preemption: ReservationPreemption | None = None,
+        pre_allocation: PreAllocationRules = _RULES,
+    ) -> None:
         """`kept_for` is how many seconds ended reservations stay, `preemption` who evicts pods; None is nobody."""
         self._counts_excess = counts_excess
         self._pre_allocation = pre_allocation

@@ -126,8 +126,14 @@ class ReservationKeeper:
         if self._kept_for is None:
             self._sent.forget(uid)
             return
-        ended = max((at for said in record.shown.get("conditions") or ()
-                     if (at := moment(said, "lastTransitionTime")) is not None), default=record.created)  # fmt: skip
+        ended = max(
+            (
+                at
+                for said in record.shown.get("conditions") or ()
+                if (at := moment(said, "lastTransitionTime")) is not None
+            ),
+            default=record.created,
+        )
         if now < ended + self._kept_for:
             self._sent.forget(uid)  # what was sent to end it is shown
             heappush(self._moments, (ended + self._kept_for, uid))

@@ -121,9 +121,14 @@ def _pool(
     invalid = _is_invalid(mine, elsewhere, counter_sets)
     local = not elsewhere and all(one.where.node_name for one in mine)
     layout = (
-        "" if local else pool, pool.driver, tuple(one.twin for one in mine), incomplete, invalid, hidden,
+        "" if local else pool,
+        pool.driver,
+        tuple(one.twin for one in mine),
+        incomplete,
+        invalid,
+        hidden,
         None if local else tuple(one.name for one in mine),
-    )  # fmt: skip
+    )
     bits = {device.id.name: 1 << at for at, device in enumerate(device for one in mine for device in one.devices)}
     return PoolView(pool, tuple(mine), elsewhere, counter_sets, incomplete, invalid, hidden, layout, bits)
 

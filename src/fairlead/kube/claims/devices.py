@@ -302,11 +302,13 @@ class DeviceIndex:
         taken = sum(map(bits.__getitem__, bits.keys() & uses.by_pool.get(pool.id, _NO_NAMES)))
         shares: Hashable = None
         if uses.shares or uses.consumed:
-            shares = tuple([
-                (at, device.id in uses.shares, tuple(sorted((uses.consumed.get(device.id) or {}).items())))
-                for at, device in enumerate(device for one in pool.slices for device in one.devices)
-                if device.id in uses.shares or device.id in uses.consumed
-            ])  # fmt: skip
+            shares = tuple(
+                [
+                    (at, device.id in uses.shares, tuple(sorted((uses.consumed.get(device.id) or {}).items())))
+                    for at, device in enumerate(device for one in pool.slices for device in one.devices)
+                    if device.id in uses.shares or device.id in uses.consumed
+                ]
+            )
         counters = repr(self.counters_left(pool)) if pool.counter_sets else None
         return taken, shares, counters
 

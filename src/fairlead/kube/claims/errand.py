@@ -316,10 +316,17 @@ def give_up_reservations(cycle: Cycle, reserved: Reservation, devices: DeviceInd
             cycle.effects.writes.append(deallocation(now))
             continue
         body = {"metadata": {"uid": now.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": uid}]}}
-        cycle.effects.writes.append(Write(
-            Verb.PATCH, kinds.RESOURCE_CLAIM, now.namespace, now.name, body=body, subresource="status",
-            patch_type=PatchType.STRATEGIC,
-        ))  # fmt: skip
+        cycle.effects.writes.append(
+            Write(
+                Verb.PATCH,
+                kinds.RESOURCE_CLAIM,
+                now.namespace,
+                now.name,
+                body=body,
+                subresource="status",
+                patch_type=PatchType.STRATEGIC,
+            )
+        )
     if reserved.extended is not None:
         for claim in devices.claims_owned_by(uid):
             if claim.extended:

@@ -99,9 +99,11 @@ class _Request:
         request = self._request
         found: DeviceClass | None = self._devices.classes.get(request.device_class)
         doc: Doc = {
-            "claim": self._wanted.key, "request": request.full_name, "deviceClass": request.device_class,
+            "claim": self._wanted.key,
+            "request": request.full_name,
+            "deviceClass": request.device_class,
             "wanted": "all" if request.everything else request.count,
-        }  # fmt: skip
+        }
         if found is None:
             return {**doc, "problem": f"device class {request.device_class} does not exist"}
         tests = [_Test("class", expression) for expression in found.selectors]
@@ -138,9 +140,9 @@ class _Request:
             return False
 
     def _is_free(self, device: Device) -> bool:
-        return (
-            self._request.admin or not self._devices.in_use(device.id)
-        ) and first_untolerated(device.taints, self._request.tolerations) is None  # fmt: skip
+        return (self._request.admin or not self._devices.in_use(device.id)) and first_untolerated(
+            device.taints, self._request.tolerations
+        ) is None
 
     def _best_node(self, free: Iterable[_Seen]) -> Doc:
         counts = Counter(row for one in free for row in one.rows)

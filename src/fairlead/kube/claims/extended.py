@@ -63,15 +63,25 @@ def extended_spec(pod: Pod, resources: Sequence[str], names: ExtendedNames) -> E
         if device_class:
             _serve(containers, resource, device_class, requests, mappings)
     requests.sort(key=lambda request: request.name)
-    document: Doc = {"devices": {"requests": [
+    document: Doc = (
         {
-            "name": request.name,
-            "exactly": {
-                "deviceClassName": request.device_class, "allocationMode": "ExactCount", "count": request.count,
-            },
+            "devices": {
+                "requests": [
+                    {
+                        "name": request.name,
+                        "exactly": {
+                            "deviceClassName": request.device_class,
+                            "allocationMode": "ExactCount",
+                            "count": request.count,
+                        },
+                    }
+                    for request in requests
+                ]
+            }
         }
-        for request in requests
-    ]}} if requests else {"devices": {}}  # fmt: skip
+        if requests
+        else {"devices": {}}
+    )
     return ExtendedSpec(document, claim_spec(document), tuple(mappings))
 
 

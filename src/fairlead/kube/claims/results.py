@@ -47,8 +47,11 @@ def check_selectors(solution: Solution, wanted: Sequence[Wanted], view: NodeView
 def _result(pick: Pick, place: Place, new_share: Callable[[], str]) -> Doc:
     request, device = pick.request, place.device
     result: Doc = {
-        "request": request.full_name, "driver": device.id.driver, "pool": device.id.pool, "device": device.id.name,
-    }  # fmt: skip
+        "request": request.full_name,
+        "driver": device.id.driver,
+        "pool": device.id.pool,
+        "device": device.id.name,
+    }
     if request.admin:
         result["adminAccess"] = True
     if request.toleration_docs:

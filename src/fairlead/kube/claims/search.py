@@ -404,8 +404,11 @@ class DeviceSearch:
         tasks = [(claim, task) for claim, slots in enumerate(self._tasks) for choices in slots for task in choices]
         if any(task.all_places is not None for _, task in tasks):
             return
-        if not all(self._selecting.is_sure(place.device, task.device_class, task.request)
-                   for _, task in tasks for place in self._places):  # fmt: skip
+        if not all(
+            self._selecting.is_sure(place.device, task.device_class, task.request)
+            for _, task in tasks
+            for place in self._places
+        ):
             return
         self._sure = True
         demands = []

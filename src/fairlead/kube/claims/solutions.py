@@ -174,7 +174,7 @@ class Solutions:
         view = devices.view(row)
         search = DeviceSearch(
             wanted, view, devices, self._selecting, compatible=compatible, most_steps=self._most_steps
-        )  # fmt: skip
+        )
         self.searches += 1
         try:
             answer = search.run()

@@ -84,8 +84,11 @@ KNOWN_GATES: Mapping[str, Gate] = {
 }
 DEFAULT_GATES: Gates = frozenset(name for name, gate in KNOWN_GATES.items() if gate.on)
 OWN_GATES: Gates = DEFAULT_GATES | {
-    "GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption"
-}  # fmt: skip
+    "GenericWorkload",
+    "GangScheduling",
+    "TopologyAwareWorkloadScheduling",
+    "WorkloadAwarePreemption",
+}
 """What is on in our own clusters, whose API has groups in any case."""
 _BOOLEANS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
 _BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)

@@ -178,9 +178,12 @@ class _Translation:
     def document(self) -> Doc:
         self._validate()
         for point, name in (
-            ("preEnqueue", "SchedulingGates"), ("queueSort", "PrioritySort"), ("postFilter", "DefaultPreemption"),
-            ("preEnqueue", "DefaultPreemption"), ("bind", "DefaultBinder"),
-        ):  # fmt: skip
+            ("preEnqueue", "SchedulingGates"),
+            ("queueSort", "PrioritySort"),
+            ("postFilter", "DefaultPreemption"),
+            ("preEnqueue", "DefaultPreemption"),
+            ("bind", "DefaultBinder"),
+        ):
             self._enable(point, name)
         self._add_predicates()
         self._add_priorities()

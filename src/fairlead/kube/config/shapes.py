@@ -71,8 +71,13 @@ CONFIGURATION = ConfigStruct(
         "leaderElection": ConfigStruct(
             "v1alpha1.LeaderElectionConfiguration",
             {
-                "leaderElect": BOOL, "leaseDuration": DURATION, "renewDeadline": DURATION, "retryPeriod": DURATION,
-                "resourceLock": STRING, "resourceName": STRING, "resourceNamespace": STRING,
+                "leaderElect": BOOL,
+                "leaseDuration": DURATION,
+                "renewDeadline": DURATION,
+                "retryPeriod": DURATION,
+                "resourceLock": STRING,
+                "resourceName": STRING,
+                "resourceNamespace": STRING,
             },
         ),
         "clientConnection": ConfigStruct(
@@ -89,7 +94,7 @@ CONFIGURATION = ConfigStruct(
         "delayCacheUntilActive": BOOL,
     },
     embedded={"enableProfiling": "DebuggingConfiguration", "enableContentionProfiling": "DebuggingConfiguration"},
-)  # fmt: skip
+)
 
 RESOURCE = ConfigStruct("v1.ResourceSpec", {"name": STRING, "weight": INT64})
 SHAPE_POINT = ConfigStruct("v1.UtilizationShapePoint", {"utilization": INT32, "score": INT32})

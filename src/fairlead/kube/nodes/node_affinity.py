@@ -47,9 +47,12 @@ class NodeAffinityPlugin(CachedPlugin):
     def cache_key(self, pod: Pod) -> Hashable:
         shape = pod.shape
         return (
-            shape.node_selector, shape.required_node_affinity, shape.preferred_node_affinity, shape.preferred_error,
+            shape.node_selector,
+            shape.required_node_affinity,
+            shape.preferred_node_affinity,
+            shape.preferred_error,
             shape.affinity_names,
-        )  # fmt: skip
+        )
 
     def pre_filter(self, cycle: Cycle) -> Status | frozenset[str] | None:
         shape = cycle.pod.shape

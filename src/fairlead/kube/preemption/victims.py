@@ -47,9 +47,13 @@ def budgets_of(cluster: Cluster) -> tuple[DisruptionBudget, ...]:
 
 
 def select_victims(
-    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget], sums: Sums | None = None,
+    cycle: Cycle,
+    refusals: Refusals,
+    row: int,
+    budgets: Sequence[DisruptionBudget],
+    sums: Sums | None = None,
     may_go: Callable[[Pod], bool] | None = None,
-) -> VictimNode | Verdict:  # fmt: skip
+) -> VictimNode | Verdict:
     """The victims on a row, or why evictions do not help there. With `sums`, by arithmetic instead of a trial. A pod
     that `may_go` refuses is none."""
     preemptor = cycle.pod
@@ -65,9 +69,13 @@ def select_victims(
 
 
 def select_among(
-    cycle: Cycle, refusals: Refusals, row: int, potential: list[Pod], budgets: Sequence[DisruptionBudget],
+    cycle: Cycle,
+    refusals: Refusals,
+    row: int,
+    potential: list[Pod],
+    budgets: Sequence[DisruptionBudget],
     may_stay: Callable[[Pod], bool],
-) -> VictimNode | Verdict:  # fmt: skip
+) -> VictimNode | Verdict:
     """The victims on a row among some pods, of which each that is given back must also be let stay by `may_stay`."""
     expected = expected_on(refusals.nominated, cycle.pod, row)
     return _victims_by_trial(

@@ -189,23 +189,28 @@ def _extended_claim(name: str, stands: Doc, pod: Doc) -> Doc:
         "kind": kinds.RESOURCE_CLAIM.kind,
         "apiVersion": kinds.RESOURCE_CLAIM.api_version,
         "metadata": {
-            "name": name, "namespace": pod["namespace"], "uid": name, "annotations": {EXTENDED_ANNOTATION: "true"},
+            "name": name,
+            "namespace": pod["namespace"],
+            "uid": name,
+            "annotations": {EXTENDED_ANNOTATION: "true"},
             "ownerReferences": [owner],
         },
         "spec": stands["spec"],
-    }  # fmt: skip
+    }
 
 
 def _conditions(allocation: Doc, *, met: bool) -> list[Doc]:
     field = "bindingConditions" if met else "bindingFailureConditions"
     return [
         {
-            "driver": result["driver"], "pool": result["pool"], "device": result["device"],
+            "driver": result["driver"],
+            "pool": result["pool"],
+            "device": result["device"],
             "conditions": [{"type": name, "status": "True", "reason": "Ready"} for name in result[field]],
         }
         for result in allocation["devices"]["results"]
         if result.get(field)
-    ]  # fmt: skip
+    ]
 
 
 def _plain(allocation: Mapping[str, Any] | None) -> Doc | None:

@@ -137,10 +137,17 @@ class FreeAmounts:
         apart = abs(min(cpu_taken, all_cpu) / all_cpu - min(memory_taken, all_memory) / all_memory)
         self._exact = self._exact and max(cpu_taken, cpu_used, memory_taken, memory_used) < EXACT_BELOW
         self._lines[:, row] = (
-            places, cpu - cpu_taken, memory - memory_taken,
-            (cpu - cpu_used) * 100, (memory - memory_used) * 100, cpu_taken, memory_taken, all_cpu, all_memory,
+            places,
+            cpu - cpu_taken,
+            memory - memory_taken,
+            (cpu - cpu_used) * 100,
+            (memory - memory_used) * 100,
+            cpu_taken,
+            memory_taken,
+            all_cpu,
+            all_memory,
             int((2 - apart) * 50) - 150,
-        )  # fmt: skip
+        )
 
 
 def evenness(taken: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ from fairlead.kube.resources.free_amounts import (
     WHOLE,
     evenness,
     room_of,
-)  # fmt: skip
+)
 from fairlead.kube.resources.hints import after_class, after_node_change, after_pod_change
 from fairlead.kube.resources.placement_fit import most_allocated
 from fairlead.kube.scoring import BrokenLine, percent, rounded

@@ -171,9 +171,13 @@ def _check_reach(cluster: Cluster, volume: Volume, node: Node, prefix: str) -> N
 
 def volume_patch(claim: Claim, volume: Volume) -> Write:
     reference = {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.namespace, "name": claim.name,
-        "uid": claim.uid, "resourceVersion": claim.resource_version,
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+        "resourceVersion": claim.resource_version,
+    }
     chosen = volume.annotations.get(BOUND_BY_CONTROLLER)
     annotations = {BOUND_BY_CONTROLLER: chosen} if chosen is not None else {}
     body = {

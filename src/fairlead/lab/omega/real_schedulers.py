@@ -210,9 +210,13 @@ class ProfileExperiment:
         for workload, count in spec.schedulers.items():
             for number in range(count):
                 scheduler = ProfileScheduler(
-                    self, workload.lower(), make_profile(),
-                    seed=seed * 1000 + len(self.simulation.schedulers), shard=number, shards=count if sharded else 1,
-                )  # fmt: skip
+                    self,
+                    workload.lower(),
+                    make_profile(),
+                    seed=seed * 1000 + len(self.simulation.schedulers),
+                    shard=number,
+                    shards=count if sharded else 1,
+                )
                 self.simulation.schedulers[f"{workload}-{number + 1}"] = scheduler
                 workloads.setdefault(workload, []).append(scheduler)
         self.simulation.deal(workloads)

@@ -118,8 +118,9 @@ class Experiment:
             if known != self._fingerprint():
                 raise ConfigError(
                     "holds results of another scenario, or of this one before it was changed",
-                    file=str(self.directory), hint="name another directory with --out, or remove this one",
-                )  # fmt: skip
+                    file=str(self.directory),
+                    hint="name another directory with --out, or remove this one",
+                )
 
     def _write_mark(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

@@ -242,7 +242,22 @@ class RunRecorder:
         job = live.spec
         amounts = [amount * job.pods for amount in live.amounts]
         self._writer.add(
-            "jobs", job.name, job.job_class, job.queue, job.user, job.priority, job.pods, job.minimum, *amounts,
-            job.duration, live.arrived, live.placed, live.started, ended, live.succeeded, live.failed, live.evicted,
+            "jobs",
+            job.name,
+            job.job_class,
+            job.queue,
+            job.user,
+            job.priority,
+            job.pods,
+            job.minimum,
+            *amounts,
+            job.duration,
+            live.arrived,
+            live.placed,
+            live.started,
+            ended,
+            live.succeeded,
+            live.failed,
+            live.evicted,
             live.lost,
-        )  # fmt: skip
+        )

@@ -146,10 +146,13 @@ class LabRun:
     def _cluster(self, assembly: SchedulerAssembly, seed: int) -> Harness:
         latencies = self._scenario.latencies
         options: dict[str, Any] = {
-            "schedulers": assembly, "housekeeping": self._scenario.controllers, "seed": seed,
-            "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)), "start": START,
+            "schedulers": assembly,
+            "housekeeping": self._scenario.controllers,
+            "seed": seed,
+            "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)),
+            "start": START,
             "records": False,
-        }  # fmt: skip
+        }
         snapshot = self._scenario.cluster.snapshot
         return Harness(**options) if snapshot is None else Harness.from_snapshot(snapshot, **options)
 
@@ -184,7 +187,7 @@ class LabRun:
             )
             self._writer.add(
                 "queues", one.name, one.parent, one.weight, *deserved, amounts_of(one.capability)[0] or None
-            )  # fmt: skip
+            )
 
     # ---- playing ----
 
@@ -209,8 +212,10 @@ class LabRun:
         stop = self._scenario.stop
         self.begin()
         over: Callable[[], bool] = {
-            "done": lambda: self.recorder.is_done, "placed": lambda: self.recorder.is_placed, "time": lambda: False,
-        }[stop.when]  # fmt: skip
+            "done": lambda: self.recorder.is_done,
+            "placed": lambda: self.recorder.is_placed,
+            "time": lambda: False,
+        }[stop.when]
         self.cluster.runtime.run_until(lambda: self._clear() or over(), limit=stop.at)
         self._sampler.sample(self.time(), self.recorder, self._ask)
         self.recorder.finish()

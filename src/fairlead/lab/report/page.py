@@ -190,8 +190,10 @@ def _draw_bars(figure: LabFigure, axes: Any) -> None:
         tops = [rows.index(bar.row) + 0.4 - bar.lane * height for bar, height in zip(bars, heights, strict=True)]
         axes.barh(
             [top - height / 2 for top, height in zip(tops, heights, strict=True)],
-            [bar.end - bar.start for bar in bars], left=[bar.start for bar in bars],
-            height=[0.85 * one for one in heights], color=_LIGHT[at % COLOURS],
-        )  # fmt: skip
+            [bar.end - bar.start for bar in bars],
+            left=[bar.start for bar in bars],
+            height=[0.85 * one for one in heights],
+            color=_LIGHT[at % COLOURS],
+        )
     axes.set_yticks(range(len(rows)), rows, fontsize=7)
     axes.set_xlim(left=0)

@@ -112,9 +112,7 @@ def _bars(figure: LabFigure) -> str:
         name = row if len(row) <= LONGEST_NAME else f"…{row[1 - LONGEST_NAME :]}"
         middle = top + row_height(lanes[row]) / 2 + 3
         parts.append(f'<line class="grid" x1="{LEFT_OF_BARS}" x2="{WIDTH - RIGHT}" y1="{top}" y2="{top}"/>')
-        parts.append(
-            f'<text x="{LEFT_OF_BARS - 6}" y="{middle}" text-anchor="end" class="small">{escape(name)}</text>'
-        )  # fmt: skip
+        parts.append(f'<text x="{LEFT_OF_BARS - 6}" y="{middle}" text-anchor="end" class="small">{escape(name)}</text>')
     parts += [_bar(bar, tops[bar.row], lanes[bar.row], colour[bar.group], scale) for bar in figure.bars]
     return _element(parts, height, figure.title)
 

@@ -46,9 +46,8 @@ class _TableWriter:
     def _flush(self) -> None:
         if self._columns[0]:
             arrays = [
-                pa.array(column, type=field.type)
-                for column, field in zip(self._columns, self._schema, strict=True)
-            ]  # fmt: skip
+                pa.array(column, type=field.type) for column, field in zip(self._columns, self._schema, strict=True)
+            ]
             self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
             self._columns = [[] for _ in self._schema]
 

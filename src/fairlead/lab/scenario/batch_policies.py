@@ -92,9 +92,7 @@ class Backfill(Plugin):
                 counts[name] = counts.get(name, 0) + 1
         return waiting, running
 
-    def _reservation(
-        self, cluster: Cluster, first: str, pods: int, running: Mapping[str, int]
-    ) -> tuple[float, int]:  # fmt: skip
+    def _reservation(self, cluster: Cluster, first: str, pods: int, running: Mapping[str, int]) -> tuple[float, int]:
         """When there is enough for the first job by estimated ends, and how much is left over then."""
         table, wanted = cluster.table, pods * self._each[first]
         columns = (table.allocatable_column(self._resource), table.requested_column(self._resource))

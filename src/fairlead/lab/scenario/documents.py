@@ -53,7 +53,7 @@ def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "
         metadata["labels"] = dict(job.labels)
     spec = _conforming_spec(
         scheduler_name, tuple(job.resources.items()), job.priority, tuple(job.node_selector.items())
-    )  # fmt: skip
+    )
     return made + [(kinds.POD, _pod(job, metadata, spec, number)) for number in range(job.pods)]
 
 
@@ -76,9 +76,10 @@ def _spec(scheduler_name: str, amounts: Mapping[str, str], priority: int, node_s
     extended = {name: amount for name, amount in amounts.items() if "/" in name}
     resources = {"requests": dict(amounts), **({"limits": extended} if extended else {})}
     spec: Doc = {
-        "schedulerName": scheduler_name, "restartPolicy": "Never",
+        "schedulerName": scheduler_name,
+        "restartPolicy": "Never",
         "containers": [{"name": "main", "image": "pause", "resources": resources}],
-    }  # fmt: skip
+    }
     if priority:
         spec["priorityClassName"] = priority_name(priority)
     if node_selector:

@@ -37,9 +37,15 @@ def nodes_of(cluster: ClusterSpec, *, now: float) -> list[Doc]:
 def _shaped(shape: ShapeSpec, number: int, now: float) -> Doc:
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"} | dict(shape.resources)
     return simulated_node(
-        f"{shape.name}-{number}", cpu=resources.pop("cpu"), memory=resources.pop("memory"),
-        pods=resources.pop("pods"), extra=resources, labels=shape.labels, taints=shape.taints, now=now,
-    )  # fmt: skip
+        f"{shape.name}-{number}",
+        cpu=resources.pop("cpu"),
+        memory=resources.pop("memory"),
+        pods=resources.pop("pods"),
+        extra=resources,
+        labels=shape.labels,
+        taints=shape.taints,
+        now=now,
+    )
 
 
 def device_slices(cluster: ClusterSpec) -> Iterator[Doc]:
@@ -51,10 +57,11 @@ def device_slices(cluster: ClusterSpec) -> Iterator[Doc]:
         for number in range(shape.count if shape.devices else 0):
             name = f"{shape.name}-{number}"
             spec = {
-                "driver": DEVICE_DRIVER, "nodeName": name,
+                "driver": DEVICE_DRIVER,
+                "nodeName": name,
                 "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
                 "devices": [{"name": f"gpu-{at}"} for at in range(shape.devices)],
-            }  # fmt: skip
+            }
             yield _object(kinds.RESOURCE_SLICE, f"{name}-gpus", spec)
 
 
@@ -69,9 +76,7 @@ def hyper_nodes(cluster: ClusterSpec, nodes: Sequence[Doc]) -> Iterator[Doc]:
             if doc["metadata"]["labels"][RACK] == f"rack-{number}"
         ]
         yield _object(VC_HYPER_NODE, f"rack-{number}", {"tier": 1, "members": members})
-    racks = [
-        {"type": "HyperNode", "selector": {"exactMatch": {"name": f"rack-{at}"}}} for at in range(cluster.racks)
-    ]  # fmt: skip
+    racks = [{"type": "HyperNode", "selector": {"exactMatch": {"name": f"rack-{at}"}}} for at in range(cluster.racks)]
     yield _object(VC_HYPER_NODE, "all-racks", {"tier": 2, "members": racks})
 
 

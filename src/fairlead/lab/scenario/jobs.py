@@ -68,10 +68,23 @@ def _job(spec: JobClassSpec, name: str, arrival: float, queue: str, rng: Random)
     duration = None if spec.duration is None else draw(spec.duration, rng)
     failing = tuple(at for at in range(pods) if spec.fails and rng.random() < spec.fails)
     return LabJob(
-        name, arrival, spec.name, pods, pods if spec.gang else 1, spec.resources, duration,
-        drawn_or(spec.start_delay, rng, 0.0), spec.priority, queue, rng.choice(spec.users) if spec.users else "",
-        failing, spec.made_as, spec.labels, spec.annotations, spec.node_selector,
-    )  # fmt: skip
+        name,
+        arrival,
+        spec.name,
+        pods,
+        pods if spec.gang else 1,
+        spec.resources,
+        duration,
+        drawn_or(spec.start_delay, rng, 0.0),
+        spec.priority,
+        queue,
+        rng.choice(spec.users) if spec.users else "",
+        failing,
+        spec.made_as,
+        spec.labels,
+        spec.annotations,
+        spec.node_selector,
+    )
 
 
 def _arrivals(spec: ArrivalSpec, rng: Random) -> Iterator[float]:

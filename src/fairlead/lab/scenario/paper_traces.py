@@ -31,32 +31,49 @@ def _omega(line: CsvLine, spec: JobTraceSpec) -> LabJob:
     workload = line.text("workload").lower()
     resources = {"cpu": _milli(line.number("cpus")), "memory": _bytes(line.number("mem"))}
     return _job(
-        f"{workload}-{line.whole('job')}", workload, line.number("submitted") * spec.time_scale, line.whole("tasks"),
-        line.number("duration") * spec.time_scale, spec, resources,
-    )  # fmt: skip
+        f"{workload}-{line.whole('job')}",
+        workload,
+        line.number("submitted") * spec.time_scale,
+        line.whole("tasks"),
+        line.number("duration") * spec.time_scale,
+        spec,
+        resources,
+    )
 
 
 def _pool(line: CsvLine, spec: JobTraceSpec) -> LabJob:
     return _job(
-        f"job-{line.whole('job')}", "job", line.number("submit") * spec.time_scale, line.whole("gpus"),
-        line.number("duration") * spec.time_scale, spec,
-    )  # fmt: skip
+        f"job-{line.whole('job')}",
+        "job",
+        line.number("submit") * spec.time_scale,
+        line.whole("gpus"),
+        line.number("duration") * spec.time_scale,
+        spec,
+    )
 
 
 def _shockwave(line: CsvLine, spec: JobTraceSpec) -> LabJob:
     """A job at the speed of its first batch size, from beginning to end."""
     return _job(
-        f"job-{line.whole('job')}", _model(line), line.number("arrival") * spec.time_scale, line.whole("gpus"),
-        line.number("static_seconds") * spec.time_scale, spec,
-    )  # fmt: skip
+        f"job-{line.whole('job')}",
+        _model(line),
+        line.number("arrival") * spec.time_scale,
+        line.whole("gpus"),
+        line.number("static_seconds") * spec.time_scale,
+        spec,
+    )
 
 
 def _gavel(line: CsvLine, spec: JobTraceSpec) -> LabJob:
     """Arrivals are in units of the mean gap, which `time_scale` gives in seconds; run times are those of V100s."""
     return _job(
-        f"job-{line.whole('job')}", _model(line), line.number("unit_arrival") * spec.time_scale, line.whole("gpus"),
-        line.number("v100_seconds"), spec,
-    )  # fmt: skip
+        f"job-{line.whole('job')}",
+        _model(line),
+        line.number("unit_arrival") * spec.time_scale,
+        line.whole("gpus"),
+        line.number("v100_seconds"),
+        spec,
+    )
 
 
 PAPER_JOBS: Mapping[str, tuple[tuple[str, ...], JobOfLine]] = {

@@ -102,23 +102,24 @@ def nodes_of_trace(spec: NodeTraceSpec, *, now: float) -> list[Doc]:
     """The nodes of a list, as documents. In the format `csv` there is a column for each resource beside `name`."""
     columns, make = _NODE_FORMATS[spec.format]
     lines = list(read_lines(spec.file, columns))
-    return [
-        make(line, f"-{copy}" if copy else "", now) for copy in range(spec.copies) for line in lines
-    ]  # fmt: skip
+    return [make(line, f"-{copy}" if copy else "", now) for copy in range(spec.copies) for line in lines]
 
 
 def _openb_node(line: CsvLine, ending: str, now: float) -> Doc:
     gpus, model = line.whole("gpu"), line.text("model")
     return simulated_node(
-        line.text("sn") + ending, cpu=f"{line.whole('cpu_milli')}m", memory=f"{line.whole('memory_mib')}Mi",
-        pods="1000", extra={COUNT: str(gpus)} if gpus else {}, labels={MODEL: model} if model else {}, now=now,
-    )  # fmt: skip
+        line.text("sn") + ending,
+        cpu=f"{line.whole('cpu_milli')}m",
+        memory=f"{line.whole('memory_mib')}Mi",
+        pods="1000",
+        extra={COUNT: str(gpus)} if gpus else {},
+        labels={MODEL: model} if model else {},
+        now=now,
+    )
 
 
 def _csv_node(line: CsvLine, ending: str, now: float) -> Doc:
-    return simulated_node(
-        line.text("name") + ending, cpu=line.quantity("cpu"), memory=line.quantity("memory"), now=now
-    )  # fmt: skip
+    return simulated_node(line.text("name") + ending, cpu=line.quantity("cpu"), memory=line.quantity("memory"), now=now)
 
 
 def _omega_node(line: CsvLine, ending: str, now: float) -> Doc:
@@ -186,9 +187,13 @@ def _openb_job(line: CsvLine, scale: float) -> LabJob:
     resources = {"cpu": f"{line.whole('cpu_milli')}m", "memory": f"{line.whole('memory_mib')}Mi"}
     kind = "cpu" if not count else "shared" if milli < WHOLE else "whole" if count == 1 else "several"
     return LabJob(
-        line.text("name"), arrival * scale, kind, resources=resources, annotations=annotations,
+        line.text("name"),
+        arrival * scale,
+        kind,
+        resources=resources,
+        annotations=annotations,
         duration=max(1.0, (gone - arrival) * scale),
-    )  # fmt: skip
+    )
 
 
 _FIELDS = ("name", "arrival", "duration", "pods", "class", "queue", "user", "priority")
@@ -216,8 +221,14 @@ def _csv_job(
     name = _NOT_IN_NAMES.sub("-", maybe("name").lower()).strip("-") or f"job-{number}"
     pods = line.whole(column["pods"]) if maybe("pods") else 1
     return LabJob(
-        name, line.number(column["arrival"]) * spec.time_scale if maybe("arrival") else 0.0, maybe("class") or "job",
-        pods, pods if spec.gang else 1, {resource: line.quantity(one) for resource, one in resources.items()},
+        name,
+        line.number(column["arrival"]) * spec.time_scale if maybe("arrival") else 0.0,
+        maybe("class") or "job",
+        pods,
+        pods if spec.gang else 1,
+        {resource: line.quantity(one) for resource, one in resources.items()},
         line.number(column["duration"]) * spec.time_scale,
-        priority=line.whole(column["priority"]) if maybe("priority") else 0, queue=maybe("queue"), user=maybe("user"),
-    )  # fmt: skip
+        priority=line.whole(column["priority"]) if maybe("priority") else 0,
+        queue=maybe("queue"),
+        user=maybe("user"),
+    )

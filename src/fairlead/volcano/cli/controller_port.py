@@ -53,9 +53,7 @@ def _server(address: str, figures: VolcanoFigures, elector: Elector | None) -> O
 
     vitals = Vitals(healthz=checks, livez=checks, readyz=checks)
     host = host.strip("[]") or "0.0.0.0"
-    return OpsServer(
-        vitals=vitals, metrics=exposition, reset=lambda: None, config=dict, host=host, port=int(port)
-    )  # fmt: skip
+    return OpsServer(vitals=vitals, metrics=exposition, reset=lambda: None, config=dict, host=host, port=int(port))
 
 
 class _Collector:

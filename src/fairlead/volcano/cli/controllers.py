@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.console.cluster_access import controller_cluster_options
 from fairlead.console.joined_cluster import JoinFlags, joined
 from fairlead.console.terminal import log_to_stderr
 from fairlead.errors import ConfigError
@@ -52,41 +53,100 @@ def _thread_options(command: Any) -> Any:
 
 
 @click.command("controllers")
-@click.option("--controllers", "names", default="*,-sharding-controller", show_default=True, callback=_chosen,
-              metavar="NAMES", help=f"Which run: *, NAME or +NAME, -NAME; {', '.join(VOLCANO_NAMES)}.")  # fmt: skip
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's own.")  # fmt: skip
-@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
-@click.option("--scheduler-name", "schedulers", multiple=True, metavar="NAME",
-              help="Pods of this schedulerName need PodGroups; may be repeated.  [default: volcano]")  # fmt: skip
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
-              help="Act only while holding the lease vc-controller-manager.")  # fmt: skip
+@click.option(
+    "--controllers",
+    "names",
+    default="*,-sharding-controller",
+    show_default=True,
+    callback=_chosen,
+    metavar="NAMES",
+    help=f"Which run: *, NAME or +NAME, -NAME; {', '.join(VOLCANO_NAMES)}.",
+)
+@controller_cluster_options
+@click.option(
+    "--scheduler-name",
+    "schedulers",
+    multiple=True,
+    metavar="NAME",
+    help="Pods of this schedulerName need PodGroups; may be repeated.  [default: volcano]",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Act only while holding the lease vc-controller-manager.",
+)
 @click.option("--leader-elect-resource-namespace", "namespace", default="volcano-system", show_default=True)
-@click.option("--kube-api-qps", type=float, default=50.0, show_default=True, metavar="N",
-              help="Requests a second; -1 is no limit.")  # fmt: skip
+@click.option(
+    "--kube-api-qps",
+    type=float,
+    default=50.0,
+    show_default=True,
+    metavar="N",
+    help="Requests a second; -1 is no limit.",
+)
 @click.option("--kube-api-burst", type=int, default=100, show_default=True, metavar="N", help="Requests at once.")
-@click.option("--max-requeue-num", "most_tries", type=int, default=15, show_default=True, metavar="N",
-              help="A Job whose work fails more often is terminated; -1 is never.")  # fmt: skip
-@click.option("--inherit-owner-annotations", "inherits", type=bool, default=True, show_default=True,
-              help="Give PodGroups of plain pods the annotations of their owners.")  # fmt: skip
+@click.option(
+    "--max-requeue-num",
+    "most_tries",
+    type=int,
+    default=15,
+    show_default=True,
+    metavar="N",
+    help="A Job whose work fails more often is terminated; -1 is never.",
+)
+@click.option(
+    "--inherit-owner-annotations",
+    "inherits",
+    type=bool,
+    default=True,
+    show_default=True,
+    help="Give PodGroups of plain pods the annotations of their owners.",
+)
 @click.option("--enable-healthz", "health", is_flag=True, help="Serve /healthz.")
 @click.option("--healthz-address", default=":11251", show_default=True, metavar="HOST:PORT")
 @click.option("--enable-metrics", "metrics", is_flag=True, help="Serve /metrics.")
 @click.option("--listen-address", default=":8081", show_default=True, metavar="HOST:PORT")
-@click.option("--scheduler-configs", "shards", multiple=True, metavar="NAME:TYPE:MIN:MAX:WARM:LEAST:MOST",
-              help="Who shares the nodes, for the sharding-controller, where no ConfigMap says so.")  # fmt: skip
+@click.option(
+    "--scheduler-configs",
+    "shards",
+    multiple=True,
+    metavar="NAME:TYPE:MIN:MAX:WARM:LEAST:MOST",
+    help="Who shares the nodes, for the sharding-controller, where no ConfigMap says so.",
+)
 @click.option("--shard-sync-period", "period", default="60s", show_default=True, metavar="DURATION")
-@click.option("--enable-node-event-trigger", "follows_nodes", type=bool, default=True, show_default=True,
-              help="Divide nodes anew when one comes or goes.")  # fmt: skip
+@click.option(
+    "--enable-node-event-trigger",
+    "follows_nodes",
+    type=bool,
+    default=True,
+    show_default=True,
+    help="Divide nodes anew when one comes or goes.",
+)
 @click.option("--volcano-compatible", "compatible", is_flag=True, help="Keep the original's slips.")
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @_thread_options
 def controllers_command(
-    names: tuple[str, ...], kubeconfig: Path | None, context: str | None, schedulers: tuple[str, ...],
-    leader_elect: bool, namespace: str, kube_api_qps: float, kube_api_burst: int, most_tries: int, inherits: bool,
-    health: bool, healthz_address: str, metrics: bool, listen_address: str, shards: tuple[str, ...], period: str,
-    follows_nodes: bool, compatible: bool, verbose: int,
-) -> None:  # fmt: skip
+    names: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    schedulers: tuple[str, ...],
+    leader_elect: bool,
+    namespace: str,
+    kube_api_qps: float,
+    kube_api_burst: int,
+    most_tries: int,
+    inherits: bool,
+    health: bool,
+    healthz_address: str,
+    metrics: bool,
+    listen_address: str,
+    shards: tuple[str, ...],
+    period: str,
+    follows_nodes: bool,
+    compatible: bool,
+    verbose: int,
+) -> None:
     """Run Volcano's controllers on a cluster: Jobs, PodGroups, queues, flows, cron jobs, HyperNodes, shards.
 
     \b
@@ -100,9 +160,13 @@ def controllers_command(
     lease = (namespace, "vc-controller-manager") if leader_elect else None
     cluster = JoinFlags(kubeconfig, context, lease, kube_api_qps, kube_api_burst)
     settings = replace(
-        controller_settings([], None), most_tries=most_tries, inherits_annotations=inherits, shards=shared,
-        schedulers=schedulers or ("volcano",), quirks=Quirks.of(compatible=compatible),
-    )  # fmt: skip
+        controller_settings([], None),
+        most_tries=most_tries,
+        inherits_annotations=inherits,
+        shards=shared,
+        schedulers=schedulers or ("volcano",),
+        quirks=Quirks.of(compatible=compatible),
+    )
     ports = ControllerPorts(healthz_address if health else None, listen_address if metrics else None)
     asyncio.run(_run(cluster, names, settings, ports))
 
@@ -112,9 +176,7 @@ def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> Shar
     return ShardConfig(tuple(map(scheduler_of_words, described)), shard_period(period), follows_nodes)
 
 
-async def _run(
-    cluster: JoinFlags, names: tuple[str, ...], settings: VolcanoSettings, ports: ControllerPorts
-) -> None:  # fmt: skip
+async def _run(cluster: JoinFlags, names: tuple[str, ...], settings: VolcanoSettings, ports: ControllerPorts) -> None:
     from fairlead.cluster.housekeeping import housekeepers
     from fairlead.console.leading import lead, stop_on_signals
     from fairlead.console.roles.needs import Tasks

@@ -30,10 +30,17 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "cdp": {},
     "conformance": {},
     "deviceshare": {
-        **dict.fromkeys((
-            "deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable",
-            "deviceshare.AscendMindClusterVNPUEnable", "deviceshare.AscendHAMiVNPUEnable", "deviceshare.NodeLockEnable",
-        ), "flag"),
+        **dict.fromkeys(
+            (
+                "deviceshare.GPUSharingEnable",
+                "deviceshare.GPUNumberEnable",
+                "deviceshare.VGPUEnable",
+                "deviceshare.AscendMindClusterVNPUEnable",
+                "deviceshare.AscendHAMiVNPUEnable",
+                "deviceshare.NodeLockEnable",
+            ),
+            "flag",
+        ),
         "deviceshare.SchedulePolicy": "text",
         "deviceshare.ScheduleWeight": "whole",
         "deviceshare.KnownGeometriesCMName": "text",
@@ -57,20 +64,38 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "hypernode.gradient.evict.max-hypernodes": "whole",
     },
     "nodegroup": {"strict": "flag", "enablePreferredOrder": "flag"},
-    "nodeorder": dict.fromkeys((
-        "leastrequested.weight", "mostrequested.weight", "nodeaffinity.weight", "podaffinity.weight",
-        "balancedresource.weight", "tainttoleration.weight", "imagelocality.weight", "podtopologyspread.weight",
-    ), "whole"),
+    "nodeorder": dict.fromkeys(
+        (
+            "leastrequested.weight",
+            "mostrequested.weight",
+            "nodeaffinity.weight",
+            "podaffinity.weight",
+            "balancedresource.weight",
+            "tainttoleration.weight",
+            "imagelocality.weight",
+            "podtopologyspread.weight",
+        ),
+        "whole",
+    ),
     "numa-aware": {"weight": "whole"},
     "overcommit": {"overcommit-factor": "number"},
     "pdb": {},
     "predicates": {
-        **dict.fromkeys((
-            "predicate.NodeAffinityEnable", "predicate.NodePortsEnable", "predicate.TaintTolerationEnable",
-            "predicate.PodAffinityEnable", "predicate.NodeVolumeLimitsEnable", "predicate.VolumeZoneEnable",
-            "predicate.PodTopologySpreadEnable", "predicate.VolumeBindingEnable", "predicate.CacheEnable",
-            "predicate.DynamicResourceAllocationEnable",
-        ), "flag"),
+        **dict.fromkeys(
+            (
+                "predicate.NodeAffinityEnable",
+                "predicate.NodePortsEnable",
+                "predicate.TaintTolerationEnable",
+                "predicate.PodAffinityEnable",
+                "predicate.NodeVolumeLimitsEnable",
+                "predicate.VolumeZoneEnable",
+                "predicate.PodTopologySpreadEnable",
+                "predicate.VolumeBindingEnable",
+                "predicate.CacheEnable",
+                "predicate.DynamicResourceAllocationEnable",
+            ),
+            "flag",
+        ),
         "volumebinding.weight": "whole",
         "volumebinding.bindTimeoutSeconds": "whole",
         "volumebinding.shape": "list",
@@ -90,7 +115,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "task-topology": {"task-topology.weight": "whole"},
     "tdm": {"tdm.revocable-zone.*": "text", "tdm.evict.period": "duration"},
     "usage": {"usage.weight": "whole", "cpu.weight": "whole", "memory.weight": "whole", "thresholds": "mapping"},
-}  # fmt: skip
+}
 """By plugin. Every plugin that Volcano registers is listed."""
 
 _CACHE = {"predicateErrorCacheEnable": "flag"}

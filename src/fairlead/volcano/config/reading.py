@@ -26,8 +26,12 @@ TOP_KEYS = ("actions", "tiers", "configurations", "metrics")
 CONFIG_MAP_KEY = "volcano-scheduler.conf"
 SWITCHES = (
     *dict.fromkeys(switch for switches in POINT_SWITCHES.values() for switch in switches),
-    "enableTargetJob", "enableReservedNodes", HIERARCHY, "EnabledClusterOrder", "enabledClusterOrder",
-)  # fmt: skip
+    "enableTargetJob",
+    "enableReservedNodes",
+    HIERARCHY,
+    "EnabledClusterOrder",
+    "enabledClusterOrder",
+)
 """Spelt as the format spells them, which is not consistent."""
 _HIERARCHICAL = ("drf", "capacity", "nodegroup")
 

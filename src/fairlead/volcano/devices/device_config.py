@@ -57,9 +57,13 @@ class VnpuConfig:
 
 
 _ASCEND_310P = VnpuConfig(
-    "Ascend310P", "huawei.com/Ascend310P", "huawei.com/Ascend310P-memory", allocatable=21527, capacity=24576,
+    "Ascend310P",
+    "huawei.com/Ascend310P",
+    "huawei.com/Ascend310P-memory",
+    allocatable=21527,
+    capacity=24576,
     templates=(Template("vir01", 3072), Template("vir02", 6144), Template("vir04", 12288)),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def admit_flow(flow: Doc) -> None:
     graph = {
         one["name"]: (one.get("dependsOn") or {}).get("targets") or []
         for one in (flow.get("spec") or {}).get("flows") or ()
-    }  # fmt: skip
+    }
     for targets in graph.values():
         for target in targets:
             if target not in graph:

@@ -158,9 +158,12 @@ def _job(flow: Doc, template: Doc, name: str) -> Doc:
         CREATED_BY_FLOW: f"{namespace}.{flow['metadata']['name']}",
     }
     metadata = {
-        "namespace": namespace, "name": name, "labels": marks, "annotations": dict(marks),
+        "namespace": namespace,
+        "name": name,
+        "labels": marks,
+        "annotations": dict(marks),
         "ownerReferences": [owner_reference(VC_JOB_FLOW, flow)],
-    }  # fmt: skip
+    }
     return {"apiVersion": VC_JOB.api_version, "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
 
 

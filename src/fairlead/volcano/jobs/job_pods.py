@@ -200,7 +200,7 @@ def dismissal(pod: JobPod) -> tuple[Write, Write]:
 
 def request_for(
     old: JobPod | None, new: JobPod | None, task: Doc, tally: TaskTally, quirks: Quirks
-) -> JobRequest | None:  # fmt: skip
+) -> JobRequest | None:
     """What a change of a pod tells its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
     pod = new or old
     if pod is None:

@@ -21,9 +21,7 @@ def controlled_of(job: Doc) -> dict[str, str]:
     return dict((job.get("status") or {}).get("controlledResources") or {})
 
 
-def synced_status(
-    job: Doc, state: JobState, controlled: dict[str, str], now: float, quirks: Quirks
-) -> Write | None:  # fmt: skip
+def synced_status(job: Doc, state: JobState, controlled: dict[str, str], now: float, quirks: Quirks) -> Write | None:
     """The write that makes the status that of `state`; None if it is already."""
     known = job.get("status") or {}
     fresh = _with_times(known, {**state.document(), **_noted(controlled)}, state, now)

@@ -49,4 +49,4 @@ def wanted_claims(view: DocView, job: Doc, controlled: Mapping[str, str]) -> Ite
         else:
             raise ClaimIsMissing(
                 f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
-            )  # fmt: skip
+            )

@@ -82,9 +82,7 @@ class JobState:
     @classmethod
     def of(cls, job: Doc) -> JobState:
         status = job.get("status") or {}
-        by_task = {
-            task: dict(one.get("phase") or {}) for task, one in (status.get("taskStatusCount") or {}).items()
-        }  # fmt: skip
+        by_task = {task: dict(one.get("phase") or {}) for task, one in (status.get("taskStatusCount") or {}).items()}
         counts = PodCounts(by_task=by_task)
         for name in _COUNTER_FIELDS:
             if status.get(name):

@@ -197,8 +197,10 @@ def _parent(queue: Doc) -> str:
 def _resources(queue: Doc) -> list[dict[str, object]]:
     spec = queue.get("spec", {})
     listed: tuple[Mapping[str, str] | None, ...] = (
-        spec.get("capability"), spec.get("deserved"), (spec.get("guarantee") or {}).get("resource"),
-    )  # fmt: skip
+        spec.get("capability"),
+        spec.get("deserved"),
+        (spec.get("guarantee") or {}).get("resource"),
+    )
     return [{name: amount(value) for name, value in (each or {}).items()} for each in listed]
 
 

@@ -40,10 +40,12 @@ def queue_group() -> None:
 
 
 def _where(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed((
-        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
-        cluster_options,
-    )):  # fmt: skip
+    for option in reversed(
+        (
+            click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+            cluster_options,
+        )
+    ):
         command = option(command)
     return command
 

@@ -32,10 +32,12 @@ RECORDED_SETUP = VolcanoSetup("shipped", compatible=True, only=True)
 """What ran when the stories were recorded: the shipped configuration with the original's quirks."""
 
 _LISTED = optional(list_of(object_of({"metadata": NAMED})))
-_STEP = object_of({
-    **{name: optional(TEXT) for name in ("action", "do", "pod", "node", "for", "overused")},
-    "scores": optional(map_of(is_a((int, float), "a number"))),
-})  # fmt: skip
+_STEP = object_of(
+    {
+        **{name: optional(TEXT) for name in ("action", "do", "pod", "node", "for", "overused")},
+        "scores": optional(map_of(is_a((int, float), "a number"))),
+    }
+)
 _CONDITION = object_of({"type": TEXT, "status": TEXT, "reason": optional(TEXT), "message": optional(TEXT)})
 _GROUP = object_of({"phase": optional(TEXT), "conditions": optional(list_of(_CONDITION))})
 _AFTER = object_of({

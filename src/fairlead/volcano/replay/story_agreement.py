@@ -185,7 +185,7 @@ class Agreement:
             status = dict(flow.get("status") or {})
             status["conditions"] = {
                 job: self._repeated(job, one) for job, one in (status.get("conditions") or {}).items()
-            }  # fmt: skip
+            }
             listed = status.get("jobStatusList") or ()
             status["jobStatusList"] = sorted(map(self._listed, listed), key=lambda one: str(one["name"]))
             for field, value in status.items():

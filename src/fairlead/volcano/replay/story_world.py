@@ -194,10 +194,13 @@ class StoryWorld:
             "metadata": {"generateName": f"{target['name']}-", "namespace": self.namespace},
             "action": action,
             "target": {
-                "apiVersion": kind.api_version, "kind": kind.kind, "name": target["name"],
-                "uid": found["metadata"]["uid"], "controller": True,
+                "apiVersion": kind.api_version,
+                "kind": kind.kind,
+                "name": target["name"],
+                "uid": found["metadata"]["uid"],
+                "controller": True,
             },
-        }  # fmt: skip
+        }
         self.store.perform(Write(Verb.CREATE, VC_COMMAND, self.namespace, "", body=body))
 
     def hold(self) -> None:
@@ -265,6 +268,10 @@ def _container_status(container: Doc, phase: str, code: int, *, ready: bool, res
     else:
         state = {"waiting": {"reason": "ContainerCreating"}}
     return {
-        "name": container["name"], "image": container.get("image", ""), "imageID": "", "ready": ready,
-        "restartCount": restarts, "state": state,
-    }  # fmt: skip
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": ready,
+        "restartCount": restarts,
+        "state": state,
+    }

@@ -78,10 +78,12 @@ class Narrowing:
     def pods_of(self, key: str) -> list[Pod]:
         """The pods of a group; none of a queue."""
         return [
-            pod_state.seen for pod_state in self._cluster.pods.values()
-            if (group := pod_state.seen.group_ref) is not None and group.api == VC_POD_GROUP.group
+            pod_state.seen
+            for pod_state in self._cluster.pods.values()
+            if (group := pod_state.seen.group_ref) is not None
+            and group.api == VC_POD_GROUP.group
             and f"{pod_state.seen.namespace}/{group.name}" == key
-        ]  # fmt: skip
+        ]
 
     def _leave_out_half(self) -> None:
         self._aside = self._suspects[: (len(self._suspects) + 1) // 2]

@@ -132,9 +132,14 @@ class RoundWriter:
             patch = status_patch(pod, now=now, reason="SchedulerError", message=reason)
             writes += [patch] if patch is not None else []
             writes += self._recorder.record(
-                pod, now=now, controller=self._name, kind="Warning", reason="FailedScheduling", action="Scheduling",
+                pod,
+                now=now,
+                controller=self._name,
+                kind="Warning",
+                reason="FailedScheduling",
+                action="Scheduling",
                 note=reason,
-            )  # fmt: skip
+            )
         return writes
 
     # ---- gates ----

@@ -76,9 +76,12 @@ class ShardingController(Reconciler[str]):
     def from_context(cls, context: ControllerContext) -> Self:
         settings = context.of(VolcanoSettings)
         return cls(
-            context.view, read_yaml=context.read_yaml, default=settings.shards, announce=context.announce,
+            context.view,
+            read_yaml=context.read_yaml,
+            default=settings.shards,
+            announce=context.announce,
             quirks=settings.quirks,
-        )  # fmt: skip
+        )
 
     # What changed
 

@@ -191,7 +191,7 @@ def scheduler_of_words(text: str) -> ShardedScheduler:
 
 def divide(
     schedulers: Sequence[ShardedScheduler], nodes: Sequence[ShardNode], *, in_batches: bool
-) -> dict[str, list[str]]:  # fmt: skip
+) -> dict[str, list[str]]:
     """Scheduler -> names of its nodes. `in_batches` applies limits to every fifty nodes anew, as the original does."""
     shards: dict[str, list[str]] = {scheduler.name: [] for scheduler in schedulers}
     size = _BATCH if in_batches else max(1, len(nodes))

@@ -73,7 +73,7 @@ class HyperNodeDiscovery(Reconciler[str]):
 
     def __init__(
         self, view: DocView, *, read_yaml: Callable[[str], Any], announce: bool = True, quirks: Quirks = FIXED
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(view, announce=announce)
         self._read_yaml, self._quirks = read_yaml, quirks
         self._config: Doc | None = None
@@ -219,7 +219,7 @@ def _chain(node: Doc, layers: Layers) -> list[str]:
 
 def _name(
     type_name: str, place: _Place, labels: Mapping[str, str], there: Mapping[str, Doc], taken: Collection[str]
-) -> str:  # fmt: skip
+) -> str:
     """The name of a HyperNode that is there already with these labels, or a new one."""
     stem = f"hypernode-{_plain(type_name)}-tier{place.tier}"
     for name in sorted(there):

@@ -39,13 +39,20 @@ _FAILED, _WRONG = 255, 1
 Action = Callable[[VcWork], Awaitable[None]]
 Open = Callable[[Mapping[str, Any]], "ClusterApi"]
 _ACTIONS: Mapping[tuple[str, str], Action] = {
-    ("job", "run"): jobs.run, ("job", "list"): jobs.list_jobs, ("job", "view"): jobs.view,
-    ("job", "suspend"): jobs.suspend, ("job", "resume"): jobs.resume, ("job", "delete"): jobs.delete,
-    ("queue", "create"): queues.create, ("queue", "delete"): queues.delete, ("queue", "get"): queues.get,
-    ("queue", "list"): queues.list_queues, ("queue", "operate"): queues.operate,
+    ("job", "run"): jobs.run,
+    ("job", "list"): jobs.list_jobs,
+    ("job", "view"): jobs.view,
+    ("job", "suspend"): jobs.suspend,
+    ("job", "resume"): jobs.resume,
+    ("job", "delete"): jobs.delete,
+    ("queue", "create"): queues.create,
+    ("queue", "delete"): queues.delete,
+    ("queue", "get"): queues.get,
+    ("queue", "list"): queues.list_queues,
+    ("queue", "operate"): queues.operate,
     ("pod", "list"): pods.list_pods,
     **{(kind, verb): action for kind in ("jobflow", "jobtemplate") for verb, action in stored.ACTIONS.items()},
-}  # fmt: skip
+}
 
 
 @click.command("vcctl", context_settings={"ignore_unknown_options": True, "help_option_names": []})
@@ -97,9 +104,15 @@ def _find(words: Sequence[str]) -> tuple[tuple[str, ...], VcCommand]:
 
 
 async def _run(
-    path: tuple[str, ...], command: VcCommand, rest: Sequence[str], connect: Open,
-    *, out: Callable[[str], None], err: Callable[[str], None], now: Callable[[], float],
-) -> int:  # fmt: skip
+    path: tuple[str, ...],
+    command: VcCommand,
+    rest: Sequence[str],
+    connect: Open,
+    *,
+    out: Callable[[str], None],
+    err: Callable[[str], None],
+    now: Callable[[], float],
+) -> int:
     try:
         values = parse(command, rest)
     except UsageFault as error:

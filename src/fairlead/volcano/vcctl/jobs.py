@@ -60,9 +60,11 @@ def _made(work: VcWork, requests: dict[str, str], limits: dict[str, str]) -> Doc
     if image == "busybox":
         image = os.environ.get("VOLCANO_DEFAULT_IMAGE", image)
     container = {
-        "name": name, "image": image, "imagePullPolicy": "IfNotPresent",
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
         "resources": {"limits": limits, "requests": requests},
-    }  # fmt: skip
+    }
     template = {
         "metadata": {"name": name, "labels": {_LABEL: name}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
@@ -83,11 +85,12 @@ async def list_jobs(work: VcWork) -> None:
     values = work.values
     jobs = await work.listed(VC_JOB, "" if values["all-namespaces"] else work.namespace)
     jobs = [
-        job for job in jobs
+        job
+        for job in jobs
         if (not values["scheduler"] or job["spec"].get("schedulerName") == values["scheduler"])
         and (not values["queue"] or job["spec"].get("queue") == values["queue"])
         and values["selector"] in job["metadata"]["name"]
-    ]  # fmt: skip
+    ]
     if not jobs:
         work.out("No resources found")
         return
@@ -107,11 +110,15 @@ def _cells(job: Doc) -> list[Any]:
     metadata, status = job["metadata"], job.get("status") or {}
     counters = ("pending", "running", "succeeded", "failed", "unknown", "retryCount")
     return [
-        metadata["namespace"], metadata["name"], (metadata.get("creationTimestamp") or "")[:10],
-        (status.get("state") or {}).get("phase") or "", (metadata.get("labels") or {}).get(_TYPE) or "Batch",
+        metadata["namespace"],
+        metadata["name"],
+        (metadata.get("creationTimestamp") or "")[:10],
+        (status.get("state") or {}).get("phase") or "",
+        (metadata.get("labels") or {}).get(_TYPE) or "Batch",
         sum(int(task.get("replicas") or 0) for task in job["spec"].get("tasks") or ()),
-        status.get("minAvailable") or 0, *(status.get(counter) or 0 for counter in counters),
-    ]  # fmt: skip
+        status.get("minAvailable") or 0,
+        *(status.get(counter) or 0 for counter in counters),
+    ]
 
 
 async def view(work: VcWork) -> None:
@@ -119,9 +126,10 @@ async def view(work: VcWork) -> None:
         raise VcFault("job name (specified by --name or -N) is mandatory to view a particular job")
     job = await work.api.get(VC_JOB, work.namespace, work.name)
     events = [
-        event for event in await work.listed(EVENT, work.namespace)
+        event
+        for event in await work.listed(EVENT, work.namespace)
         if event["metadata"]["name"].startswith(f"{work.name}.")
-    ]  # fmt: skip
+    ]
     work.out("\n".join(shown_job(job, events, work.now())))
 
 

@@ -67,9 +67,7 @@ async def operate(work: VcWork) -> None:
         raise VcFault("action can not be null")
     if action == "update":
         if not values["weight"]:
-            raise VcFault(
-                f"when update queue {work.name}, weight must be specified, the value must be greater than 0"
-            )  # fmt: skip
+            raise VcFault(f"when update queue {work.name}, weight must be specified, the value must be greater than 0")
         body = {"spec": {"weight": values["weight"]}}
         await work.api.perform(Write(Verb.PATCH, VC_QUEUE, "", work.name, body=body, patch_type=PatchType.MERGE))
     elif action in _ACTIONS:

@@ -20,46 +20,68 @@ _JOB = _group(
     "job",
     "vcctl command line operation job",
     VcCommand("delete", "delete a job", _ONE_JOB, verb="delete job"),
-    VcCommand("list", "list job information", (
-        *CONNECTION, _JOB_NAMESPACE,
-        VcFlag("all-namespaces", "", "", "list jobs in all namespaces"),
-        VcFlag("queue", "q", "string", "list job with specified queue name"),
-        VcFlag("scheduler", "S", "string", "list job with specified scheduler name"),
-        VcFlag("selector", "", "string", "fuzzy matching jobName"),
-    ), verb="list job"),
+    VcCommand(
+        "list",
+        "list job information",
+        (
+            *CONNECTION,
+            _JOB_NAMESPACE,
+            VcFlag("all-namespaces", "", "", "list jobs in all namespaces"),
+            VcFlag("queue", "q", "string", "list job with specified queue name"),
+            VcFlag("scheduler", "S", "string", "list job with specified scheduler name"),
+            VcFlag("selector", "", "string", "fuzzy matching jobName"),
+        ),
+        verb="list job",
+    ),
     VcCommand("resume", "resume a job", _ONE_JOB, verb="resume job"),
-    VcCommand("run", "run job by parameters from the command line", (
-        *_ONE_JOB,
-        VcFlag("filename", "f", "string", "the yaml file of job"),
-        VcFlag("image", "i", "string", "the container image of job", "busybox"),
-        VcFlag("limits", "L", "string", "the resource limit of the task", _RESOURCES),
-        VcFlag("min", "m", "int", "the minimal available tasks of job", 1),
-        VcFlag("replicas", "r", "int", "the total tasks of job", 1),
-        VcFlag("requests", "R", "string", "the resource request of the task", _RESOURCES),
-        VcFlag("scheduler", "S", "string", "the scheduler for this job", "volcano"),
-    ), verb="run job"),
+    VcCommand(
+        "run",
+        "run job by parameters from the command line",
+        (
+            *_ONE_JOB,
+            VcFlag("filename", "f", "string", "the yaml file of job"),
+            VcFlag("image", "i", "string", "the container image of job", "busybox"),
+            VcFlag("limits", "L", "string", "the resource limit of the task", _RESOURCES),
+            VcFlag("min", "m", "int", "the minimal available tasks of job", 1),
+            VcFlag("replicas", "r", "int", "the total tasks of job", 1),
+            VcFlag("requests", "R", "string", "the resource request of the task", _RESOURCES),
+            VcFlag("scheduler", "S", "string", "the scheduler for this job", "volcano"),
+        ),
+        verb="run job",
+    ),
     VcCommand("suspend", "abort a job", _ONE_JOB, verb="suspend job"),
     VcCommand("view", "show job information", _ONE_JOB, verb="view job"),
-)  # fmt: skip
+)
 _QUEUE_NAME = VcFlag("name", "n", "string", "the name of queue")
 _QUEUE = _group(
     "queue",
     "Queue Operations",
-    VcCommand("create", "creates queue", (
-        *CONNECTION,
-        VcFlag("name", "n", "string", "the name of queue", "test"),
-        VcFlag("state", "S", "string", "the state of queue", "Open"),
-        VcFlag("weight", "w", "int32", "the weight of the queue", 1),
-    ), verb="create queue"),
+    VcCommand(
+        "create",
+        "creates queue",
+        (
+            *CONNECTION,
+            VcFlag("name", "n", "string", "the name of queue", "test"),
+            VcFlag("state", "S", "string", "the state of queue", "Open"),
+            VcFlag("weight", "w", "int32", "the weight of the queue", 1),
+        ),
+        verb="create queue",
+    ),
     VcCommand("delete", "delete queue", (*CONNECTION, _QUEUE_NAME), verb="delete queue"),
     VcCommand("get", "get a queue", (*CONNECTION, _QUEUE_NAME), verb="get queue"),
     VcCommand("list", "lists all the queue", CONNECTION, verb="list queue"),
-    VcCommand("operate", "operate queue", (
-        *CONNECTION, _QUEUE_NAME,
-        VcFlag("action", "a", "string", "operate action to queue, valid actions are open, close, update"),
-        VcFlag("weight", "w", "int32", "the weight of the queue"),
-    ), verb="operate queue"),
-)  # fmt: skip
+    VcCommand(
+        "operate",
+        "operate queue",
+        (
+            *CONNECTION,
+            _QUEUE_NAME,
+            VcFlag("action", "a", "string", "operate action to queue, valid actions are open, close, update"),
+            VcFlag("weight", "w", "int32", "the weight of the queue"),
+        ),
+        verb="operate queue",
+    ),
+)
 
 
 def _stored(kind: str, words: str, plural: str, *, all_namespaces: bool) -> VcCommand:
@@ -87,15 +109,25 @@ TREE = _group(
     _JOB,
     _stored("jobflow", "jobflow", "jobflows", all_namespaces=True),
     _stored("jobtemplate", "job template", "jobtemplates", all_namespaces=False),
-    _group("pod", "vcctl command line operation pod", VcCommand("list", "list pod information created by vcjob", (
-        *CONNECTION, _JOB_NAMESPACE,
-        VcFlag("all-namespaces", "", "", "list jobs in all namespaces"),
-        VcFlag("job", "j", "string", "list pod with specified job name"),
-        VcFlag("queue", "q", "string", "list pod with specified queue name"),
-    ), verb="list pod")),
+    _group(
+        "pod",
+        "vcctl command line operation pod",
+        VcCommand(
+            "list",
+            "list pod information created by vcjob",
+            (
+                *CONNECTION,
+                _JOB_NAMESPACE,
+                VcFlag("all-namespaces", "", "", "list jobs in all namespaces"),
+                VcFlag("job", "j", "string", "list pod with specified job name"),
+                VcFlag("queue", "q", "string", "list pod with specified queue name"),
+            ),
+            verb="list pod",
+        ),
+    ),
     _QUEUE,
     VcCommand("version", "Print the version information"),
-)  # fmt: skip
+)
 
 SHORT_TOOLS: Mapping[str, Sequence[str]] = {
     "vsub": ("job", "run"),

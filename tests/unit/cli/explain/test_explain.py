@@ -21,15 +21,30 @@ from fairlead.testing.builders import deployment, job, namespace, pod
 from fairlead.testing.harness import Harness
 
 REFUSED = Explanation(
-    "default", "p", "uid", "default-scheduler", "Unschedulable",
-    message="0/7 nodes are available: 7 Insufficient cpu.", attempts=2, total_nodes=7,
+    "default",
+    "p",
+    "uid",
+    "default-scheduler",
+    "Unschedulable",
+    message="0/7 nodes are available: 7 Insufficient cpu.",
+    attempts=2,
+    total_nodes=7,
     blockers=(Blocker("NodeResourcesFit", ("Insufficient cpu",), 7, True, tuple(f"node-{n}" for n in range(7))),),
     waiting=WaitingIn("unschedulable", 1_767_225_600.0, 2, ("NodeResourcesFit",), ("NodeAdd",), 1_767_225_900.0),
-)  # fmt: skip
+)
 PLACED = Explanation(
-    "default", "p", "uid", "default-scheduler", "Scheduled", node="a", attempts=1, total_nodes=3, feasible_nodes=2,
-    chosen=ScoredNode("a", 15, {"Fit": 10, "Mine": 5}), runner_up=ScoredNode("b", 9, {"Fit": 9, "Mine": 0}),
-)  # fmt: skip
+    "default",
+    "p",
+    "uid",
+    "default-scheduler",
+    "Scheduled",
+    node="a",
+    attempts=1,
+    total_nodes=3,
+    feasible_nodes=2,
+    chosen=ScoredNode("a", 15, {"Fit": 10, "Mine": 5}),
+    runner_up=ScoredNode("b", 9, {"Fit": 9, "Mine": 0}),
+)
 
 
 def shown(explanation: Explanation, *, limit: int = 5) -> str:

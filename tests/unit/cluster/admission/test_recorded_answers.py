@@ -238,4 +238,4 @@ def test_defaults_reach_into_the_lists_of_custom_resources() -> None:
     assert group["spec"]["subGroupPolicy"] == [
         {"name": "a", "minSubGroups": 0, "subGroupSize": 1},
         {"name": "b", "minSubGroups": 0, "subGroupSize": 4, "networkTopology": tight},
-    ]  # fmt: skip
+    ]

@@ -36,9 +36,15 @@ def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
     assert committee.watches == [Watch(POD), Watch(NODE)]
     committee.step(0, [world.put(POD, pod("quiet").doc()), world.put(POD, pod("b").doc())], [])
     assert diary == [
-        "first sees quiet", "second sees quiet", "first sees b", "second sees b",
-        "first visits quiet", "first visits b", "second visits quiet", "second visits b",
-    ]  # fmt: skip
+        "first sees quiet",
+        "second sees quiet",
+        "first sees b",
+        "second sees b",
+        "first visits quiet",
+        "first visits b",
+        "second visits quiet",
+        "second visits b",
+    ]
 
 
 def test_a_member_for_owned_pods_is_shown_those_that_have_or_had_an_owner() -> None:
@@ -94,8 +100,13 @@ def test_a_member_is_shown_plain_pods_only_while_it_says_so_and_all_others_alway
     node = {"metadata": {"name": "node", "uid": "n"}}
     committee.step(1, [Change(Happened.ADDED, NODE, node), Change(Happened.MODIFIED, POD, lone)], [])
     assert [line.removeprefix("choosy sees ") for line in diary if "sees" in line] == [
-        "labelled", "labelled", "claims", "elsewhere", "node", "plain",
-    ]  # fmt: skip
+        "labelled",
+        "labelled",
+        "claims",
+        "elsewhere",
+        "node",
+        "plain",
+    ]
 
 
 def test_each_reply_reaches_the_member_that_wrote() -> None:

@@ -122,8 +122,10 @@ def test_two_definitions_cannot_have_the_same_kind() -> None:
     doc = store.perform(Write(Verb.CREATE, CUSTOM_RESOURCE_DEFINITION, "", "stuffs.example.com", body))
     accepted = next(one for one in doc["status"]["conditions"] if one["type"] == "NamesAccepted")
     assert (accepted["status"], accepted["reason"], accepted["message"]) == (
-        "False", "KindConflict", '"Thing" is already in use',
-    )  # fmt: skip
+        "False",
+        "KindConflict",
+        '"Thing" is already in use',
+    )
     assert store.registry.by_resource("example.com", "v1", "stuffs") is None
 
 

@@ -70,8 +70,11 @@ def test_a_bound_pod_runs_at_once_unless_it_says_otherwise(site: Site) -> None:
     assert status["hostIP"]
     assert status["podIP"].startswith("10.")
     assert site.conditions() == {
-        "PodReadyToStartContainers": "True", "Initialized": "True", "Ready": "True", "ContainersReady": "True",
-    }  # fmt: skip
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+    }
     assert status["containerStatuses"][0]["state"] == {"running": {"startedAt": "1970-01-01T00:00:05Z"}}
 
 

@@ -57,8 +57,11 @@ def test_a_bare_pod_is_made_again_without_a_node() -> None:
     assert [write.verb for write in writes] == [Verb.DELETE, Verb.CREATE]
     made = writes[1].body
     assert made["metadata"] == {
-        "name": "one", "namespace": "default", "labels": {"app": "x"}, "annotations": {REPLACED: "1"},
-    }  # fmt: skip
+        "name": "one",
+        "namespace": "default",
+        "labels": {"app": "x"},
+        "annotations": {REPLACED: "1"},
+    }
     assert made["spec"] == {"schedulerName": "fairlead", "containers": [{"name": "c", "image": "i"}]}
 
 

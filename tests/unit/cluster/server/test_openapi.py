@@ -41,8 +41,10 @@ def test_writes_offer_field_validation_and_name_their_kind() -> None:
     deployments = paths["/apis/apps/v1/namespaces/{namespace}/deployments"]
     assert "fieldValidation" in {one["name"] for one in deployments["post"]["parameters"]}
     assert deployments["post"]["x-kubernetes-group-version-kind"] == {
-        "group": "apps", "version": "v1", "kind": "Deployment",
-    }  # fmt: skip
+        "group": "apps",
+        "version": "v1",
+        "kind": "Deployment",
+    }
     single = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
     assert "application/strategic-merge-patch+json" in single["patch"]["requestBody"]["content"]
 

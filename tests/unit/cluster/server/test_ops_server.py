@@ -28,9 +28,13 @@ class Asked:
             readyz={"shutdown": lambda: True, "sched-handler-sync": lambda: self.ready},
         )
         self.server = OpsServer(
-            vitals=vitals, metrics=self._metrics, reset=self._reset, config=lambda: {"kind": "X"},
-            explainers=[self._ask], **more,
-        )  # fmt: skip
+            vitals=vitals,
+            metrics=self._metrics,
+            reset=self._reset,
+            config=lambda: {"kind": "X"},
+            explainers=[self._ask],
+            **more,
+        )
 
     def _reset(self) -> None:
         self.resets += 1

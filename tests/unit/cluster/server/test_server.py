@@ -105,8 +105,9 @@ def test_kubectl_gets_tables_and_metadata_when_it_asks_for_them(credentials: Cre
         accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
         _, partial = await client.ask("GET", PODS, Accept=accept)
         assert (partial["kind"], sorted(partial["items"][0])) == (
-            "PartialObjectMetadataList", ["apiVersion", "kind", "metadata"],
-        )  # fmt: skip
+            "PartialObjectMetadataList",
+            ["apiVersion", "kind", "metadata"],
+        )
 
     run(credentials, story)
 
@@ -333,8 +334,9 @@ def test_what_needs_containers_says_that_there_are_none(credentials: Credentials
             patch = {"Content_Type": "application/strategic-merge-patch+json"}
             status, answer = await client.ask("PATCH", f"{PODS}/p/{below}", {}, **patch)
             assert (status, answer["message"]) == (
-                400, f"pods/{below}: pods of this cluster are simulated, no container runs",
-            )  # fmt: skip
+                400,
+                f"pods/{below}: pods of this cluster are simulated, no container runs",
+            )
 
     run(credentials, story)
 

@@ -96,8 +96,14 @@ def test_decoding_writes_what_go_always_writes() -> None:
     status = {"status": {"containerStatuses": [{"name": "c"}]}}
     written = decode(POD, status).doc["status"]["containerStatuses"][0]
     assert written == {
-        "name": "c", "image": "", "imageID": "", "ready": False, "restartCount": 0, "lastState": {}, "state": {},
-    }  # fmt: skip
+        "name": "c",
+        "image": "",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "lastState": {},
+        "state": {},
+    }
     assert decode(NODE, {"metadata": {"name": "n"}}).doc["status"]["daemonEndpoints"] == {
         "kubeletEndpoint": {"Port": 0}
     }

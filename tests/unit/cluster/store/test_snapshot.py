@@ -71,9 +71,11 @@ def test_redaction_takes_out_what_is_private_and_leaves_what_schedules() -> None
     doc = pod("a").asks(cpu="1").annotated({"team/phone": "123", "fairlead.io/run-time": "5s"}).doc()
     container = doc["spec"]["containers"][0]
     container |= {
-        "command": ["run", "--password=x"], "args": ["y"], "image": "registry.corp:5000/team/app:v1",
+        "command": ["run", "--password=x"],
+        "args": ["y"],
+        "image": "registry.corp:5000/team/app:v1",
         "env": [{"name": "TOKEN", "value": "secret"}, {"name": "FROM", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}],
-    }  # fmt: skip
+    }
     kept = redacted(doc)
     assert kept["metadata"]["annotations"] == {"fairlead.io/run-time": "5s"}
     (shown,) = kept["spec"]["containers"]
@@ -104,9 +106,7 @@ def test_templates_are_redacted_like_pods() -> None:
     ],
     ids=["plain", "other", "newer", "short", "broken", "empty", "cut"],  # compressed bytes have the time in them
 )
-def test_a_file_that_is_no_snapshot_is_refused_with_the_reason(
-    tmp_path: Path, content: bytes, complaint: str
-) -> None:  # fmt: skip
+def test_a_file_that_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path, content: bytes, complaint: str) -> None:
     path = tmp_path / "s"
     path.write_bytes(content)
     with pytest.raises(ScenarioError, match=complaint):

@@ -292,16 +292,21 @@ def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: Store
 def test_lists_of_a_kind_without_namespaces_follow_every_change_and_are_left_alone_by_it(world: StoreScenario) -> None:
     seen = []
     for deed in (
-        lambda: world.create(NODE, "n2"), lambda: world.create(NODE, "n1"),
-        lambda: world.patch(NODE, "n2", {"metadata": {"labels": {"a": "b"}}}), lambda: world.delete(NODE, "n1"),
-    ):  # fmt: skip
+        lambda: world.create(NODE, "n2"),
+        lambda: world.create(NODE, "n1"),
+        lambda: world.patch(NODE, "n2", {"metadata": {"labels": {"a": "b"}}}),
+        lambda: world.delete(NODE, "n1"),
+    ):
         deed()
         seen.append(world.store.chunk(NODE, Query()).records)
     names = [[(record.name, record.doc["metadata"].get("labels")) for record in records] for records in seen]
     labels = {"a": "b"}
     assert names == [
-        [("n2", None)], [("n1", None), ("n2", None)], [("n1", None), ("n2", labels)], [("n2", labels)],
-    ]  # fmt: skip
+        [("n2", None)],
+        [("n1", None), ("n2", None)],
+        [("n1", None), ("n2", labels)],
+        [("n2", labels)],
+    ]
     assert [doc["metadata"]["name"] for doc in world.store.list(NODE)] == ["n2"]
 
 
@@ -322,12 +327,19 @@ def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScen
         assert not watcher
     told = [(change.happened.value, change.doc["metadata"]["name"]) for change in feed.drain()]
     assert told == [
-        ("ADDED", "p"), ("ADDED", "q"), ("ADDED", "n1"), ("MODIFIED", "p"), ("DELETED", "q"), ("DELETED", "p"),
-    ]  # fmt: skip
+        ("ADDED", "p"),
+        ("ADDED", "q"),
+        ("ADDED", "n1"),
+        ("MODIFIED", "p"),
+        ("DELETED", "q"),
+        ("DELETED", "p"),
+    ]
     assert woken[-1] == len(told)
     assert [(type_, record.name) for type_, record, _ in watcher.drain()] == [
-        ("ADDED", "p"), ("MODIFIED", "p"), ("DELETED", "p"),
-    ]  # fmt: skip
+        ("ADDED", "p"),
+        ("MODIFIED", "p"),
+        ("DELETED", "p"),
+    ]
 
 
 def test_events_expire_and_history_is_forgotten(world: StoreScenario) -> None:

@@ -56,10 +56,11 @@ def test_tiers_agree_with_the_same_policy_as_a_function() -> None:
         score = Tiers.__mro__[1].score  # type: ignore[assignment]
 
     agree(
-        high_enough, OnlyTheFilter(),
+        high_enough,
+        OnlyTheFilter(),
         make_node=lambda rng, name: any_node(rng, name).labelled({LABEL: rng.choice(TIERS)}),
         make_pod=lambda rng, name: any_pod(rng, name).labelled({LABEL: rng.choice(TIERS)}),
-    )  # fmt: skip
+    )
 
 
 def test_prices_come_from_the_file_and_the_cheapest_node_wins() -> None:

@@ -155,12 +155,20 @@ def test_a_profile_makes_a_batch_pod_of_a_plain_one(cluster: Harness) -> None:
     cluster.apply(
         batch_class(),
         namespace("default").labelled(colocation="true"),
-        profile("b", selector={"matchLabels": {"app": "spark"}}, qosClass="BE", priorityClassName="koord-batch",
-                namespaceSelector={"matchLabels": {"colocation": "true"}},
-                koordinatorPriority=1000, schedulerName="koord-scheduler", labels={"x": "1"},
-                labelSuffixes={"app": "-be"}, annotationKeysMapping={"from": "to"},
-                patch={"spec": {"terminationGracePeriodSeconds": 7}}),
-    )  # fmt: skip
+        profile(
+            "b",
+            selector={"matchLabels": {"app": "spark"}},
+            qosClass="BE",
+            priorityClassName="koord-batch",
+            namespaceSelector={"matchLabels": {"colocation": "true"}},
+            koordinatorPriority=1000,
+            schedulerName="koord-scheduler",
+            labels={"x": "1"},
+            labelSuffixes={"app": "-be"},
+            annotationKeysMapping={"from": "to"},
+            patch={"spec": {"terminationGracePeriodSeconds": 7}},
+        ),
+    )
     spark = pod("s").labelled(app="spark").annotated({"from": "here"}).asks(cpu="1500m", memory="2Gi").doc()
     spark["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "2"}
     stored = cluster.apply(spark)
@@ -171,8 +179,9 @@ def test_a_profile_makes_a_batch_pod_of_a_plain_one(cluster: Harness) -> None:
     assert stored["spec"]["terminationGracePeriodSeconds"] == 7
     batch = {"kubernetes.io/batch-cpu": "1500", "kubernetes.io/batch-memory": "2Gi"}
     assert stored["spec"]["containers"][0]["resources"] == {
-        "requests": batch, "limits": {"kubernetes.io/batch-cpu": "2k"},
-    }  # fmt: skip
+        "requests": batch,
+        "limits": {"kubernetes.io/batch-cpu": "2k"},
+    }
     note = json.loads(stored["metadata"]["annotations"]["node.koordinator.sh/extended-resource-spec"])
     (of_container,) = note["containers"].values()
     assert of_container == {"requests": batch, "limits": {"kubernetes.io/batch-cpu": "2k"}}

@@ -96,10 +96,14 @@ def test_all_that_a_strategy_may_say_is_read() -> None:
         "updateTimeThresholdSeconds": 60, "resourceDiffThreshold": 0.5,
     })  # fmt: skip
     assert found == ColocationStrategy(
-        reclaim_percent={"cpu": 60, "memory": 50}, policy={"cpu": "maxUsageRequest", "memory": "request"},
-        batch_threshold={"cpu": 30, "memory": 40}, mid_threshold={"cpu": 20, "memory": 25}, mid_unallocated_percent=5,
-        update_after=60.0, update_difference=0.5,
-    )  # fmt: skip
+        reclaim_percent={"cpu": 60, "memory": 50},
+        policy={"cpu": "maxUsageRequest", "memory": "request"},
+        batch_threshold={"cpu": 30, "memory": 40},
+        mid_threshold={"cpu": 20, "memory": 25},
+        mid_unallocated_percent=5,
+        update_after=60.0,
+        update_difference=0.5,
+    )
 
 
 @pytest.mark.parametrize(("threshold", "cpu"), [(100, 30_000), (20, 20_000)])

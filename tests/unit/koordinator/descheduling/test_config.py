@@ -55,11 +55,17 @@ def test_profiles_are_kept_in_the_order_of_the_file() -> None:
 
 def test_a_pool_inherits_what_it_does_not_say() -> None:
     text = with_args(
-        "LowNodeLoad", "lowThresholds: {cpu: 10}", "highThresholds: {cpu: 50}", "resourceWeights: {cpu: 3}",
-        "anomalyCondition: {consecutiveAbnormalities: 1}", "nodePools:", "- name: gpu",
-        "  nodeSelector: {matchLabels: {kind: gpu}}", "  highThresholds: {cpu: 60}",
+        "LowNodeLoad",
+        "lowThresholds: {cpu: 10}",
+        "highThresholds: {cpu: 50}",
+        "resourceWeights: {cpu: 3}",
+        "anomalyCondition: {consecutiveAbnormalities: 1}",
+        "nodePools:",
+        "- name: gpu",
+        "  nodeSelector: {matchLabels: {kind: gpu}}",
+        "  highThresholds: {cpu: 60}",
         "  anomalyCondition: {timeout: 2m}",
-    )  # fmt: skip
+    )
     (load,) = read_descheduler(text).profile.balance
     assert isinstance(load, LowNodeLoadSettings)
     whole, gpu = load.pools
@@ -72,9 +78,12 @@ def test_a_pool_inherits_what_it_does_not_say() -> None:
 
 def test_tiers_and_numbers_in_quotes() -> None:
     text = with_args(
-        "CustomPriority", "mode: DrainNode", "evictionOrder:", "- {name: a, nodeSelector: {matchLabels: {t: a}}}",
+        "CustomPriority",
+        "mode: DrainNode",
+        "evictionOrder:",
+        "- {name: a, nodeSelector: {matchLabels: {t: a}}}",
         "- {name: b, nodeSelector: {matchLabels: {t: b}}}",
-    )  # fmt: skip
+    )
     (tiers,) = read_descheduler(text).profile.balance
     assert isinstance(tiers, CustomPrioritySettings)
     assert [tier.name for tier in tiers.order] == ["a", "b"]

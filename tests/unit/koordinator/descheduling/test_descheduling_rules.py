@@ -85,9 +85,9 @@ class World:
         return self.facts.pods[f"default/{name}"]
 
     def workload(self, name: str = "web", replicas: int = 5) -> None:
-        self._put(kinds.REPLICA_SET, {
-            "metadata": {"name": name, "namespace": "default"}, "spec": {"replicas": replicas}
-        })  # fmt: skip
+        self._put(
+            kinds.REPLICA_SET, {"metadata": {"name": name, "namespace": "default"}, "spec": {"replicas": replicas}}
+        )
 
     def job(self, pod: Pod, phase: str = "Running", *, passed: bool = False, age: float = 0.0) -> Doc:
         made = new_job(pod, "test", "a reason", MigrationSettings(), NOW)
@@ -481,9 +481,7 @@ def test_prod_pods_leave_a_node_whose_prod_use_is_high() -> None:
     world.pod("batch", priority=5000)
     world.metric("a", {**{f"p{number}": ("1", "0") for number in range(3)}, "batch": ("3", "0")})
     world.metric("b", {})
-    pool = NodePool(
-        low={"cpu": 45}, high={"cpu": 75}, prod_low={"cpu": 10}, prod_high={"cpu": 20}, anomaly=None
-    )  # fmt: skip
+    pool = NodePool(low={"cpu": 45}, high={"cpu": 75}, prod_low={"cpu": 10}, prod_high={"cpu": 20}, anomaly=None)
     assert evicted(world, pool) == {"p0": "node is overutilized, prod cpu usage(30.00%)>threshold(20.00%)"}
 
 
@@ -492,8 +490,16 @@ def test_prod_pods_leave_a_node_whose_prod_use_is_high() -> None:
 
 def test_a_job_reserves_a_place_elsewhere_for_the_pods_of_the_same_controller() -> None:
     world = World()
-    world.pod("p", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [{"matchExpressions": [{"key": "x", "operator": "Exists"}]}]}}})  # fmt: skip
+    world.pod(
+        "p",
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "x", "operator": "Exists"}]}]
+                }
+            }
+        },
+    )
     pod = world.documents.get(kinds.POD, "default", "p")
     assert pod is not None
     job = {"metadata": {"name": "j", "uid": "u-1"}, "spec": {"ttl": "5m"}}

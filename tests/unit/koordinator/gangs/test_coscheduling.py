@@ -134,9 +134,10 @@ def test_rejected_members_lose_their_nominations_unless_the_originals_way_is_kep
         scenario.tell(koord_group("g", least=5), *(koord_pod(f"p{i}", gang="g") for i in range(5)))
         scenario.settle()
         nominated = [
-            name for (kind, _, name), doc in scenario.docs.items()
+            name
+            for (kind, _, name), doc in scenario.docs.items()
             if kind == "pods" and (doc.get("status") or {}).get("nominatedNodeName")
-        ]  # fmt: skip
+        ]
         assert bool(nominated) is compatible
 
 

@@ -135,8 +135,10 @@ def test_pods_that_name_no_quota_count_in_that_of_their_namespace(cluster: Harne
     cluster.apply(
         quota("team", {"cpu": "9"}, {"cpu": "1"}, home="team"),
         quota("shared", {"cpu": "9"}, {"cpu": "1"}, spaces=["listed", "team"]),
-        of("a", "", "team", cpu="1"), of("b", "", "listed", cpu="1"), of("c", "", cpu="1"),
-    )  # fmt: skip
+        of("a", "", "team", cpu="1"),
+        of("b", "", "listed", cpu="1"),
+        of("c", "", cpu="1"),
+    )
     assert "team/team, requested: cpu=1, used: cpu=1," in refusal(cluster, of("d", "", "team", cpu="1"))
     assert "default/shared, requested: cpu=1, used: cpu=1," in refusal(cluster, of("d", "", "listed", cpu="1"))
     cluster.apply(of("d", "", cpu="1"))

@@ -41,9 +41,14 @@ def reserved(cpu: int, name: str = "r", *, required: bool = False, **spec: Any) 
 
 
 def running(
-    scenario: KoordScenario, name: str, cpu: int, on: str = "n0", *, labels: Mapping[str, str] = WEB,
+    scenario: KoordScenario,
+    name: str,
+    cpu: int,
+    on: str = "n0",
+    *,
+    labels: Mapping[str, str] = WEB,
     annotations: Mapping[str, str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     document = koord_pod(name, cpu=str(cpu), nodeName=on, labels=labels)
     document["metadata"]["annotations"] = dict(annotations or {})
     scenario.tell(document)

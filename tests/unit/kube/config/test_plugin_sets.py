@@ -92,8 +92,11 @@ def test_feature_gates_decide_over_the_last_defaults() -> None:
         "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,NodeDeclaredFeatures=false"
     )
     assert [each.name for each in default_multi_point(gates).enabled][-4:] == [
-        "DefaultBinder", "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount",
-    ]  # fmt: skip
+        "DefaultBinder",
+        "GangScheduling",
+        "TopologyPlacementGenerator",
+        "PodGroupPodsCount",
+    ]
 
 
 set_of_plugins = st.builds(

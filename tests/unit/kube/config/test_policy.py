@@ -44,13 +44,28 @@ def priority(name: str, weight: int = 1, **argument: Any) -> dict[str, Any]:
 def test_a_policy_without_predicates_and_priorities_has_the_defaults_of_1_22() -> None:
     config = load()
     assert names(config, "filter") == [
-        "NodeUnschedulable", "NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity", "VolumeRestrictions",
-        "TaintToleration", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity",
-    ]  # fmt: skip
+        "NodeUnschedulable",
+        "NodeResourcesFit",
+        "NodeName",
+        "NodePorts",
+        "NodeAffinity",
+        "VolumeRestrictions",
+        "TaintToleration",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    ]
     assert scores(config) == [
-        ("NodeResourcesBalancedAllocation", 1), ("PodTopologySpread", 2), ("ImageLocality", 1),
-        ("InterPodAffinity", 1), ("NodeResourcesFit", 1), ("NodeAffinity", 1), ("TaintToleration", 1),
-    ]  # fmt: skip
+        ("NodeResourcesBalancedAllocation", 1),
+        ("PodTopologySpread", 2),
+        ("ImageLocality", 1),
+        ("InterPodAffinity", 1),
+        ("NodeResourcesFit", 1),
+        ("NodeAffinity", 1),
+        ("TaintToleration", 1),
+    ]
     assert names(config, "queueSort") == ["PrioritySort"]
     assert names(config, "postFilter") == ["DefaultPreemption"]
     assert names(config, "bind") == ["DefaultBinder"]
@@ -65,8 +80,12 @@ def test_empty_predicates_leave_the_mandatory_ones_and_empty_priorities_none() -
 def test_predicates_run_in_the_old_order_whatever_the_order_in_the_file() -> None:
     config = load(predicates=[{"name": "MatchInterPodAffinity"}, {"name": "PodFitsPorts"}, {"name": "HostName"}])
     assert names(config, "filter") == [
-        "NodeUnschedulable", "NodeName", "NodePorts", "TaintToleration", "InterPodAffinity",
-    ]  # fmt: skip
+        "NodeUnschedulable",
+        "NodeName",
+        "NodePorts",
+        "TaintToleration",
+        "InterPodAffinity",
+    ]
     assert names(config, "preFilter") == ["NodePorts", "InterPodAffinity"]
 
 

@@ -177,8 +177,10 @@ def test_weights_of_matching_preferences_add_up() -> None:
 
 def test_where_no_preference_matches_everyone_gets_nothing() -> None:
     assert street().scores(PLUGIN, preferring((5, on_labels(expression("none", "Exists"))))) == {
-        "ssd": 0, "hdd": 0, "bare": 0,
-    }  # fmt: skip
+        "ssd": 0,
+        "hdd": 0,
+        "bare": 0,
+    }
 
 
 def test_it_scores_nothing_without_preferences_but_an_empty_list_is_one() -> None:

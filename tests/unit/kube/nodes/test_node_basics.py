@@ -153,8 +153,9 @@ def test_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_to_tai
     blind = (NodeName(), NodeAffinityPlugin(), NodePorts(), NodeResourcesFit(), NodeDeclaredFeatures())
     assert taint_listeners(*blind) == {plugin.name: True for plugin in blind}
     assert taint_listeners(NodeUnschedulable(), TaintToleration()) == {
-        "NodeUnschedulable": False, "TaintToleration": False,
-    }  # fmt: skip
+        "NodeUnschedulable": False,
+        "TaintToleration": False,
+    }
 
 
 def test_plugins_that_cannot_refuse_register_nothing() -> None:

@@ -53,9 +53,7 @@ def test_the_more_important_are_given_back_first() -> None:
 
 
 def test_among_equal_priorities_who_started_later_goes() -> None:
-    made = arena(
-        pod("late", cpu="2", on="n", started=LATE), pod("early", cpu="2", on="n", started=EARLY)
-    )  # fmt: skip
+    made = arena(pod("late", cpu="2", on="n", started=LATE), pod("early", cpu="2", on="n", started=EARLY))
     assert made.victims(pod("p", cpu="2", priority=9)) == ["late"]
 
 

@@ -227,9 +227,19 @@ def test_a_recording_has_the_devices_that_a_pod_was_given() -> None:
     selectors = {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]}
     camera.sees({"metadata": {"name": "gpu"}, "spec": selectors}, Happened.ADDED, kinds.DEVICE_CLASS)
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    camera.sees({"metadata": {"name": "s"}, "spec": {
-        "driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}],
-    }}, Happened.ADDED, kinds.RESOURCE_SLICE)  # fmt: skip
+    camera.sees(
+        {
+            "metadata": {"name": "s"},
+            "spec": {
+                "driver": "gpu.example.com",
+                "nodeName": "n1",
+                "pool": pool,
+                "devices": [{"name": "g0"}, {"name": "g1"}],
+            },
+        },
+        Happened.ADDED,
+        kinds.RESOURCE_SLICE,
+    )
     requests = [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]
     claim: Doc = {
         "metadata": {"name": "c", "namespace": "default", "uid": "c"}, "spec": {"devices": {"requests": requests}},

@@ -121,9 +121,12 @@ def test_an_in_tree_volume_is_where_its_driver_says_once_the_node_has_moved(yard
 
 def test_a_waiting_claim_takes_the_smallest_volume_within_reach_and_the_first_by_name(yard: StorageScenario) -> None:
     for name, size, zones in (
-        ("big", "9Gi", ()), ("small-b", "2Gi", ("b",)), ("y", "5Gi", ("a",)), ("x", "5Gi", ("a",)),
+        ("big", "9Gi", ()),
+        ("small-b", "2Gi", ("b",)),
+        ("y", "5Gi", ("a",)),
+        ("x", "5Gi", ("a",)),
         ("tiny", "1Gi", ()),
-    ):  # fmt: skip
+    ):
         yard.volume(name, storage_class="wait", size=size, zones=zones)
     yard.claim("c", storage_class="wait", asks="2Gi")
     answer, cycle = yard.asks(VolumeBinding(), claimed("c"))

@@ -52,8 +52,10 @@ class VolumeErrandScenario:
     def show(self, *, disk: Doc | None = None, old: Doc | None = None, new: Doc | None = None) -> None:
         """What the watch shows."""
         for kind, doc in (
-            (kinds.PERSISTENT_VOLUME, disk), (kinds.PERSISTENT_VOLUME_CLAIM, old), (kinds.PERSISTENT_VOLUME_CLAIM, new),
-        ):  # fmt: skip
+            (kinds.PERSISTENT_VOLUME, disk),
+            (kinds.PERSISTENT_VOLUME_CLAIM, old),
+            (kinds.PERSISTENT_VOLUME_CLAIM, new),
+        ):
             if doc is not None:
                 self.yard.put(kind, doc, happened=Happened.MODIFIED)
 
@@ -82,11 +84,15 @@ def test_the_api_is_told_exactly_what_changes_and_of_which_version() -> None:
         "metadata": {"resourceVersion": "10", "annotations": {BY_CONTROLLER: "yes"}},
         "spec": {
             "claimRef": {
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": "old",
-                "uid": "uid-old", "resourceVersion": "11",
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": "default",
+                "name": "old",
+                "uid": "uid-old",
+                "resourceVersion": "11",
             }
         },
-    }  # fmt: skip
+    }
     assert body_of(stage.writes, "new") == {"metadata": {"resourceVersion": "12", "annotations": {SELECTED: "n"}}}
 
 

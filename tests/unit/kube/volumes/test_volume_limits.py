@@ -170,9 +170,11 @@ def test_pods_that_go_and_attachments_that_end_wake_whom_they_concern() -> None:
     ended = ClusterEvent(VOLUME_ATTACHMENT, ActionType.DELETE)
     old_attachment = record(kinds.VOLUME_ATTACHMENT, attachment("a", "n", "v", "cinder.csi.openstack.org"))
     for wants, expected in (
-        (claimed("c"), Hint.QUEUE), (EPHEMERAL, Hint.SKIP), ({"cinder": {"volumeID": "v"}}, Hint.QUEUE),
+        (claimed("c"), Hint.QUEUE),
+        (EPHEMERAL, Hint.SKIP),
+        ({"cinder": {"volumeID": "v"}}, Hint.QUEUE),
         ({"awsElasticBlockStore": {"volumeID": "v"}}, Hint.SKIP),
-    ):  # fmt: skip
+    ):
         assert event_hint(NodeVolumeLimits(), ended, pod_with("w", wants), old_attachment) is expected
     came = ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
     new = record(kinds.PERSISTENT_VOLUME_CLAIM, claim("w-v0"))

@@ -25,9 +25,10 @@ PODS = 80
 def _scenario() -> LabScenario:
     """More pods than fit at once, so that the end of one is what another waits for."""
     jobs = JobClassSpec(
-        arrivals=ArrivalSpec(gap=constant(1), count=PODS), resources={"cpu": "1", "memory": "1Gi"},
+        arrivals=ArrivalSpec(gap=constant(1), count=PODS),
+        resources={"cpu": "1", "memory": "1Gi"},
         duration=Distribution("exponential", (20.0,)),
-    )  # fmt: skip
+    )
     nodes = [ShapeSpec(count=4, resources={"cpu": "4", "memory": "16Gi"})]
     return LabScenario(cluster=ClusterSpec(nodes=nodes), loads=[LoadSpec(jobs=[jobs])])
 

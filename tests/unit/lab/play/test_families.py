@@ -11,7 +11,7 @@ from fairlead.assembly.loading import presets
 from fairlead.core.model.flow import Doc
 from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA, KOORD_NODE_METRIC
 from fairlead.lab.play.run import LabRun
-from fairlead.lab.scenario.records import (  # fmt: skip
+from fairlead.lab.scenario.records import (
     ArrivalSpec,
     ClusterSpec,
     JobClassSpec,
@@ -40,8 +40,9 @@ def test_nodes_report_what_is_used_to_koordinators_configuration(tmp_path: Path)
     assert len(metrics) == 2
     assert all(one["status"]["updateTime"] for one in metrics)
     assert {one["metadata"]["name"] for one in run.cluster.list(KOORD_ELASTIC_QUOTA)} >= {
-        "koordinator-default-quota", "koordinator-system-quota",
-    }  # fmt: skip
+        "koordinator-default-quota",
+        "koordinator-system-quota",
+    }
 
 
 def test_nothing_of_koordinators_runs_beside_another_configuration() -> None:
@@ -53,12 +54,16 @@ def test_nothing_of_koordinators_runs_beside_another_configuration() -> None:
 def ssh_job(name: str, scheduler: str) -> Doc:
     template = {"spec": {"containers": [{"name": "main", "image": "pause"}]}}
     return {
-        "apiVersion": VC_JOB.api_version, "kind": "Job", "metadata": {"name": name},
+        "apiVersion": VC_JOB.api_version,
+        "kind": "Job",
+        "metadata": {"name": name},
         "spec": {
-            "schedulerName": scheduler, "plugins": {"ssh": []}, "minAvailable": 1,
+            "schedulerName": scheduler,
+            "plugins": {"ssh": []},
+            "minAvailable": 1,
             "tasks": [{"name": "task", "replicas": 2, "template": template}],
         },
-    }  # fmt: skip
+    }
 
 
 def keys_of(seed: int) -> dict[str, bytes]:

@@ -107,8 +107,11 @@ def test_the_command_tells_conflicts_and_waits_by_class(file: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.output.splitlines()]
     assert [line[:3] for line in lines[1:]] == [
-        ["1", "batch", "24"], ["1", "service", "3"], ["3", "batch", "24"], ["3", "service", "3"]
-    ]  # fmt: skip
+        ["1", "batch", "24"],
+        ["1", "service", "3"],
+        ["3", "batch", "24"],
+        ["3", "service", "3"],
+    ]
     assert float(lines[1][4]) < float(lines[3][4])
 
 
@@ -133,5 +136,6 @@ def test_the_example_can_be_played() -> None:
     )
     assert result.exit_code == 0, result.output
     assert [line.split()[:3] for line in result.output.splitlines()[1:]] == [
-        ["2", "batch", "265"], ["2", "service", "18"]
-    ]  # fmt: skip
+        ["2", "batch", "265"],
+        ["2", "service", "18"],
+    ]

@@ -34,9 +34,12 @@ COUNT, MILLI, MODEL = (f"alibabacloud.com/gpu-{what}" for what in ("count", "mil
 
 def _pods(name: str, gpus: dict[str, str], seconds: float) -> JobClassSpec:
     return JobClassSpec(
-        name=name, arrivals=ArrivalSpec(gap=constant(7), count=12), resources={"cpu": "3", "memory": "1Gi"},
-        annotations=gpus, duration=constant(seconds),
-    )  # fmt: skip
+        name=name,
+        arrivals=ArrivalSpec(gap=constant(7), count=12),
+        resources={"cpu": "3", "memory": "1Gi"},
+        annotations=gpus,
+        duration=constant(seconds),
+    )
 
 
 def _scenario() -> LabScenario:
@@ -49,10 +52,11 @@ def _scenario() -> LabScenario:
     ]  # fmt: skip
     fits = [FitSpec("half", {"cpu": "2", "gpu": "0.5"}), FitSpec("two", {"memory": "4Gi", "gpu": "2"}), FitSpec("any")]
     return LabScenario(
-        cluster=ClusterSpec(nodes=nodes), loads=[LoadSpec(jobs=jobs)],
+        cluster=ClusterSpec(nodes=nodes),
+        loads=[LoadSpec(jobs=jobs)],
         policies=[PolicySpec(plugins=["fairlead.lab.scenario.gpu_policies:shared_gpus"])],
         measure=MeasureSpec(every=5.0, fits=fits, fragmentation=True),
-    )  # fmt: skip
+    )
 
 
 def test_samples_of_a_run_are_those_of_a_sampler_that_has_never_looked_before() -> None:

@@ -25,13 +25,13 @@ from fairlead.lab.scenario.records import (
     QueueSpec,
     ShapeSpec,
     constant,
-)  # fmt: skip
+)
 
 
 def scenario() -> LabScenario:
     jobs = JobClassSpec(
         "job", ArrivalSpec(gap=constant(0), count=4), resources={"cpu": "4"}, duration=constant(10), queue="a"
-    )  # fmt: skip
+    )
     cluster = ClusterSpec(nodes=(ShapeSpec(2, resources={"cpu": "4"}),), queues=(QueueSpec("a"),))
     return LabScenario("tiny", cluster, (LoadSpec("four", (jobs,)),), measure=MeasureSpec(every=5))
 
@@ -108,6 +108,9 @@ def test_gantt_charts_of_all_policies_show_the_same_nodes_and_pods_beside_each_o
     figures = {one.name: one for one in figures_of(load(tmp_path))}
     assert figures["gantt-kube"].rows == figures["gantt-first"].rows == ["node-0", "node-1"]
     assert sorted((bar.row, bar.lane) for bar in figures["gantt-kube"].bars) == [
-        ("node-0", 0), ("node-0", 1), ("node-1", 0), ("node-1", 1),
-    ]  # fmt: skip
+        ("node-0", 0),
+        ("node-0", 1),
+        ("node-1", 0),
+        ("node-1", 1),
+    ]
     assert not [name for name in figures if name.startswith("queues-")]

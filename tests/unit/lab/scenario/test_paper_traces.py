@@ -65,5 +65,6 @@ def test_a_machine_of_omegas_cell_offers_what_is_not_taken(tmp_path: Path) -> No
     nodes: list[Doc] = nodes_of_trace(NodeTraceSpec(file=file, format="omega"), now=0.0)
     offered = [(node["metadata"]["name"], node["status"]["allocatable"]) for node in nodes]
     assert [(name, amounts["cpu"], amounts["memory"]) for name, amounts in offered] == [
-        ("machine-0", "4000m", str(16 << 30)), ("machine-1", "2500m", str(12 << 30)),
-    ]  # fmt: skip
+        ("machine-0", "4000m", str(16 << 30)),
+        ("machine-1", "2500m", str(12 << 30)),
+    ]

@@ -242,9 +242,10 @@ def test_a_queue_with_a_count_is_so_many_queues_and_jobs_name_them_together(tmp_
     queues = (QueueSpec("top"), QueueSpec("q", count=3, parent="top", dequeue_strategy="fifo"), QueueSpec("one"))
     jobs = JobClassSpec("job", ArrivalSpec(gap=constant(1), count=2), duration=constant(5), queues=("q", "one"))
     scenario = LabScenario(
-        cluster=ClusterSpec(nodes=(ShapeSpec(),), queues=queues), loads=(LoadSpec("load", (jobs,)),),
+        cluster=ClusterSpec(nodes=(ShapeSpec(),), queues=queues),
+        loads=(LoadSpec("load", (jobs,)),),
         policies=(PolicySpec("rounds", volcano="default"),),
-    )  # fmt: skip
+    )
     check_scenario(scenario)
     play(scenario, RunKey("rounds", "load", 1), tmp_path / "run")
     results = load(tmp_path / "run")

@@ -104,8 +104,11 @@ def test_shockwaves_jobs_run_as_static_work_beside_the_published_figures(tmp_pat
     (tmp_path / "jobs120.csv").write_text("job,gpus,static_seconds,arrival\n0,32,240,0\n1,16,240,0\n")
     rows = list(static_report(tmp_path, 120))
     assert [row[:2] for row in rows] == [
-        ("ours", "fifo"), ("ours", "max_min_fairness"), ("ours", "finish_time_fairness"), ("published", "allox")
-    ]  # fmt: skip
+        ("ours", "fifo"),
+        ("ours", "max_min_fairness"),
+        ("ours", "finish_time_fairness"),
+        ("published", "allox"),
+    ]
     first = rows[0][2]
     assert (first.makespan, first.mean_seconds) == (480, 360)
     assert first.utilisation == pytest.approx((32 * 240 + 16 * 240) / (480 * 32))

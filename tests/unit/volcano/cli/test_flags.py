@@ -56,10 +56,24 @@ def test_kube_batch_goes_by_its_own_name() -> None:
 
 def test_volcanos_flags_reach_the_rounds() -> None:
     made = scheduler(
-        "--volcano-conf", "shipped", "--volcano-compatible", "--schedule-period", "250ms", "--default-queue", "main",
-        "--scheduler-name", "a", "--scheduler-name", "b", "--percentage-nodes-to-find", "40",
-        "--minimum-feasible-nodes", "7", "--minimum-percentage-nodes-to-find", "3",
-    )  # fmt: skip
+        "--volcano-conf",
+        "shipped",
+        "--volcano-compatible",
+        "--schedule-period",
+        "250ms",
+        "--default-queue",
+        "main",
+        "--scheduler-name",
+        "a",
+        "--scheduler-name",
+        "b",
+        "--percentage-nodes-to-find",
+        "40",
+        "--minimum-feasible-nodes",
+        "7",
+        "--minimum-percentage-nodes-to-find",
+        "3",
+    )
     rounds = rounds_of(made.profiles["a"])
     assert (rounds.period, rounds.default_queue, rounds.quirks) == (0.25, "main", ORIGINAL)
     assert (rounds.percentage, rounds.min_feasible, rounds.min_percentage) == (40, 7, 3)

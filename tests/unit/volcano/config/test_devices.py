@@ -63,7 +63,5 @@ def test_the_config_map_has_a_default_name_that_an_argument_replaces() -> None:
     assert device_config_map(load_volcano_config(text.format("gang"))) is None
     cards = load_volcano_config(text.format("deviceshare"))
     assert device_config_map(cards) == ("kube-system", "volcano-vgpu-device-config")
-    named = load_volcano_config(
-        text.format("deviceshare\n    arguments: {deviceshare.KnownGeometriesCMName: cards}")
-    )  # fmt: skip
+    named = load_volcano_config(text.format("deviceshare\n    arguments: {deviceshare.KnownGeometriesCMName: cards}"))
     assert device_config_map(named) == ("kube-system", "cards")

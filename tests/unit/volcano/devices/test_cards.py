@@ -59,8 +59,10 @@ def test_a_partitioned_card_gives_parts_and_counts_their_size() -> None:
     chosen = sharing.choose([wants(30), wants(30), wants(30)], 0, cards.exists[0])
     assert chosen is not None
     assert [(held.place, held.part, held.memory, held.asked) for (held,) in chosen] == [
-        (0, Part("half", 0), 40, 30), (0, Part("half", 1), 40, 30), (1, Part("half", 0), 40, 30),
-    ]  # fmt: skip
+        (0, Part("half", 0), 40, 30),
+        (0, Part("half", 1), 40, 30),
+        (1, Part("half", 0), 40, 30),
+    ]
 
 
 class Counter:

@@ -67,7 +67,10 @@ def test_a_status_waits_for_other_writes_but_not_for_ever() -> None:
     held = Held(RUNNING)
     assert held.holds(0.0, running=2)
     assert [held.statuses.due_state(KEY, at, busy=True) is None for at in (1.0, 2.0, 4.5, 5.0)] == [
-        True, True, True, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+    ]
     assert held.holds(10.0, running=2)
     assert held.statuses.due_state(KEY, 11.0, busy=False) is not None

@@ -64,8 +64,10 @@ def test_limits_are_needed_of_cpu_memory_and_ephemeral_storage_alone() -> None:
     world.run(1)
     needs = only_group(world)["spec"]["minResources"]
     assert {name for name in needs if name.startswith("limits.")} == {
-        "limits.cpu", "limits.memory", "limits.ephemeral-storage",
-    }  # fmt: skip
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+    }
     assert (needs["hugepages-2Mi"], needs["requests.hugepages-2Mi"]) == ("4Mi", "4Mi")
 
 

@@ -176,8 +176,14 @@ def test_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
     yard.pod("old", "job", on="n", labels=cooling, status=scheduled(old) | {"startTime": fresh})
     yard.pod("starting", "job", on="n", labels=cooling, status=scheduled(fresh) | {"phase": "Pending"})
     yard.pod("unknown", "job", on="n", labels=cooling, status=scheduled(fresh, "False"))
-    yard.pod("label-first", "job", on="n", labels={"volcano.sh/cooldown-time": "1s"}, annotations=cooling,
-             status=scheduled(fresh))  # fmt: skip
+    yard.pod(
+        "label-first",
+        "job",
+        on="n",
+        labels={"volcano.sh/cooldown-time": "1s"},
+        annotations=cooling,
+        status=scheduled(fresh),
+    )
     yard.pod("plain", "job", on="n", status=scheduled(fresh))
     plugin = CooldownProtection()
     round = yard.open(plugin, now=NOW)

@@ -122,8 +122,16 @@ def run(kubeconfig: Path, *arguments: str) -> Result:
 def test_queue_list_has_the_columns_of_vcctl(kubeconfig: Path) -> None:
     lines = run(kubeconfig, "queue", "list").stdout.splitlines()
     assert lines[0].split() == [
-        "Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed",
-    ]  # fmt: skip
+        "Name",
+        "Weight",
+        "State",
+        "Parent",
+        "Inqueue",
+        "Pending",
+        "Running",
+        "Unknown",
+        "Completed",
+    ]
     assert [line.split()[0] for line in lines[1:]] == ["default", "root", "small"]
     assert lines[3].split() == ["small", "1", "Open", "root", "1", "1", "1", "0", "0"]
 

@@ -29,8 +29,13 @@ def test_each_group_may_be_in_each_other_queue_but_the_root_and_no_queue_without
     edits = list(other_queues(WORKLOAD, cluster))
     moved = [(edit.target.rpartition("/")[2], edit.says.split()[-1]) for edit in edits]
     assert sorted(moved) == [
-        ("g", "default"), ("g", "other"), ("h", "default"), ("h", "other"), ("i", "other"), ("i", "team"),
-    ]  # fmt: skip
+        ("g", "default"),
+        ("g", "other"),
+        ("h", "default"),
+        ("h", "other"),
+        ("i", "other"),
+        ("i", "team"),
+    ]
     assert all(edit.patch == {"spec": {"queue": edit.says.split()[-1]}} for edit in edits)
     assert [[(one.name, dict(one.limits)) for one in line] for line in allowances(WORKLOAD, cluster)] == [
         [("team", {"cpu": 4000})]

@@ -163,5 +163,7 @@ def test_queues_are_told_what_their_descendants_have() -> None:
     cluster = cluster_of(queue("root"), child, small_node("a"), group.having(queue="child"), member)
     closing = close_round(run(round_over(cluster)))
     assert {name: amounts.cpu for name, amounts in closing.allocated.items()} == {
-        "default": 0, "root": 1000, "child": 1000,
-    }  # fmt: skip
+        "default": 0,
+        "root": 1000,
+        "child": 1000,
+    }

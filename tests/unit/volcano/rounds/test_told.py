@@ -69,8 +69,10 @@ def test_a_status_that_was_refused_is_written_again() -> None:
 def test_an_event_is_told_again_after_half_an_hour() -> None:
     told = Rounds().writer.told
     assert [told.is_news("u", "Warning", "Unschedulable", "full", at) for at in (0.0, 60.0, 1800.0)] == [
-        True, False, True,
-    ]  # fmt: skip
+        True,
+        False,
+        True,
+    ]
     assert told.is_news("u", "Normal", "Scheduled", "ready", 1900.0)
     assert told.is_news("u", "Warning", "Unschedulable", "full", 1901.0)
 

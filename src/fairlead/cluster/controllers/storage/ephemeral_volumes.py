@@ -64,5 +64,8 @@ def _claim(pod: Doc, name: str, template: Doc) -> Doc:
         if given.get(field):
             metadata[field] = given[field]
     return {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template.get("spec") or {},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": template.get("spec") or {},
+    }

@@ -255,9 +255,13 @@ class VolumeBinder(Reconciler[Key]):
 def claim_reference(kind: Kind, claim: Doc) -> dict[str, Any]:
     metadata = claim["metadata"]
     return {
-        "apiVersion": kind.api_version, "kind": kind.kind, "namespace": metadata["namespace"],
-        "name": metadata["name"], "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
-    }  # fmt: skip
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "resourceVersion": metadata["resourceVersion"],
+    }
 
 
 def _promise(volume: Doc, claim: Doc) -> Write:

@@ -71,9 +71,7 @@ def _is_selected(volume: Doc, claim: Doc) -> bool:
 
 
 def _is_of_the_same_mode(volume: Doc, claim: Doc) -> bool:
-    return bool(
-        volume["spec"].get("volumeMode", "Filesystem") == claim["spec"].get("volumeMode", "Filesystem")
-    )  # fmt: skip
+    return bool(volume["spec"].get("volumeMode", "Filesystem") == claim["spec"].get("volumeMode", "Filesystem"))
 
 
 def requested(claim: Doc) -> Quantity:

@@ -177,7 +177,7 @@ class Jobs(Reconciler[Key]):
 
     def _report(
         self, key: Key, job: Doc, tally: FinishedPods, pods: list[PodFact], ending: _Ending | None, now: float
-    ) -> Iterable[Write]:  # fmt: skip
+    ) -> Iterable[Write]:
         known = job.get("status") or {}
         status = _counts(job, tally, pods)
         suspended = bool(job["spec"].get("suspend"))
@@ -271,7 +271,7 @@ def _suspension(conditions: list[Doc], *, suspended: bool, now: float) -> list[D
     if suspended:
         return put_condition(
             conditions, condition_of("Suspended", reason="JobSuspended", message="Job suspended", now=now)
-        )  # fmt: skip
+        )
     if any(one["type"] == "Suspended" for one in conditions):
         resumed = condition_of("Suspended", reason="JobResumed", message="Job resumed", now=now, holds=False)
         return put_condition(conditions, resumed)

@@ -51,9 +51,13 @@ class CronRun(NamedTuple):
 
     def reference(self, kind: Kind) -> Doc:
         return {
-            "apiVersion": kind.api_version, "kind": kind.kind, "namespace": self.namespace, "name": self.name,
-            "uid": self.uid, "resourceVersion": self.version,
-        }  # fmt: skip
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+            "resourceVersion": self.version,
+        }
 
 
 class _Due(NamedTuple):
@@ -156,9 +160,7 @@ class CronJobs(Reconciler[Key]):
         if due.next is not None:
             self.queue.add_at(key, due.next)
         if due.missed > _MANY:
-            text = (
-                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            )  # fmt: skip
+            text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             yield from self.event(self.kind, doc, "TooManyMissedTimes", text, warning=True)
         if due.last is not None:
             yield from self._start(doc, due.last, runs, now)
@@ -182,8 +184,9 @@ class CronJobs(Reconciler[Key]):
     def _tidy(self, doc: Doc, runs: dict[str, CronRun]) -> Iterable[Write]:
         """Finished Jobs beyond the limits go, the oldest first."""
         for ending, field, usual in (
-            ("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1),
-        ):  # fmt: skip
+            ("Complete", "successfulJobsHistoryLimit", 3),
+            ("Failed", "failedJobsHistoryLimit", 1),
+        ):
             limit = doc["spec"].get(field)
             ended = sorted((run for run in runs.values() if run.ending == ending), key=lambda run: run.started)
             for run in ended[: max(0, len(ended) - (usual if limit is None else int(limit)))]:
@@ -218,15 +221,19 @@ class CronJobs(Reconciler[Key]):
         template, kind = doc["spec"]["jobTemplate"], self.job_kind
         given = template.get("metadata") or {}
         metadata = {
-            "namespace": doc["metadata"]["namespace"], "name": name,
+            "namespace": doc["metadata"]["namespace"],
+            "name": name,
             "annotations": {**(given.get("annotations") or {}), self.scheduled_note: _local(doc, scheduled)},
             "ownerReferences": [owner_reference(self.kind, doc)],
-        }  # fmt: skip
+        }
         if given.get("labels"):
             metadata["labels"] = given["labels"]
         return {
-            "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": template.get("spec") or {},
-        }  # fmt: skip
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": metadata,
+            "spec": template.get("spec") or {},
+        }
 
 
 def _run(job: Doc) -> CronRun:

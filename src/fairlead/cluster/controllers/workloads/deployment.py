@@ -184,9 +184,7 @@ class Deployments(Reconciler[Key]):
         yield from self._note_revision(deployment, revision_of(replica_set))
         if deadline_of(deployment) is not None:
             conditions = (deployment.get("status") or {}).get("conditions") or []
-            yield patch_status(
-                DEPLOYMENT, deployment, {"conditions": founded(conditions, name, now)}
-            )  # fmt: skip
+            yield patch_status(DEPLOYMENT, deployment, {"conditions": founded(conditions, name, now)})
 
     def _annotate(self, deployment: Doc, new: Doc, old: list[Doc]) -> Iterable[Write]:
         """Keep revision, copied annotations and minReadySeconds of the new ReplicaSet up to date."""

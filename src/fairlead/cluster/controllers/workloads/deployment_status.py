@@ -66,9 +66,7 @@ def deadline_of(deployment: Doc) -> float | None:
 
 def _availability(deployment: Doc, status: Doc) -> Doc:
     if status["availableReplicas"] >= wished(deployment) - limits(deployment)[1]:
-        return _condition(
-            "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
-        )  # fmt: skip
+        return _condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     return _condition(
         "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
     )
@@ -89,9 +87,7 @@ def _progress(deployment: Doc, new: Doc | None, status: Doc, now: float) -> Doc 
     if _moved(deployment.get("status") or {}, status):
         return _condition("Progressing", "True", "ReplicaSetUpdated", f"{name} is progressing.")
     if known is not None and _timed_out(deployment, known, now):
-        return _condition(
-            "Progressing", "False", "ProgressDeadlineExceeded", f"{name} has timed out progressing."
-        )  # fmt: skip
+        return _condition("Progressing", "False", "ProgressDeadlineExceeded", f"{name} has timed out progressing.")
     return None
 
 

@@ -108,8 +108,12 @@ class RevisionHistory:
         if metadata.get("annotations"):
             made["annotations"] = metadata["annotations"]
         revision = {
-            "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number,
-        }  # fmt: skip
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": made,
+            "data": data,
+            "revision": number,
+        }
         return RevisionPlan(revision, collisions, [create(CONTROLLER_REVISION, revision)])
 
 

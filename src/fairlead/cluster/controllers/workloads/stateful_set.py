@@ -132,11 +132,7 @@ class StatefulSets(Reconciler[Key]):
         plan = self._history.plan(self.view, doc, status.get("collisionCount") or 0)
         yield from plan.writes
         current = self._history.named(own, status.get("currentRevision") or "") or plan.update
-        pods = {
-            ordinal: pod
-            for pod in self._pods.of(own)
-            if (ordinal := ordinal_of(doc, pod.name)) is not None
-        }  # fmt: skip
+        pods = {ordinal: pod for pod in self._pods.of(own) if (ordinal := ordinal_of(doc, pod.name)) is not None}
         seen = _Set(key, doc, pods, current, plan.update, plan.collisions, now)
         yield from self._progress(seen)
         yield from self._report(seen)

@@ -333,9 +333,14 @@ class _NodeSearch:
         if nominated is not None and int(codes[nominated]) in self.evaluator.codes.errors:
             codes[nominated] = UNJUDGED  # an error on the nominated row is only logged, if the search excludes that row
         return refused_everywhere(
-            codes, preparation, self.evaluator, self.search,
-            total=self.total, nominated=nominated, by_extender=by_extender,
-        )  # fmt: skip
+            codes,
+            preparation,
+            self.evaluator,
+            self.search,
+            total=self.total,
+            nominated=nominated,
+            by_extender=by_extender,
+        )
 
     # ---- PreScore, Score and the choice ----
 

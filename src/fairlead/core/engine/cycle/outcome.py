@@ -86,9 +86,12 @@ def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write
     if before == said or (before is not None and before[0] == "True" and said[0] != "True"):
         return None
     condition: Doc = {
-        "type": SCHEDULED_CONDITIONS[group.version], "status": said[0], "reason": said[1], "message": said[2],
+        "type": SCHEDULED_CONDITIONS[group.version],
+        "status": said[0],
+        "reason": said[1],
+        "message": said[2],
         "observedGeneration": group.generation,
-    }  # fmt: skip
+    }
     if before is None or before[0] != said[0]:
         condition["lastTransitionTime"] = timestamp(now)
     kind = kinds.POD_GROUP_BETA if group.version == "v1beta1" else kinds.POD_GROUP

@@ -39,10 +39,16 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
     if known is not None:
         return _in_full(known, scheduler, pod)
     return Explanation(
-        namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
-        message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
-        total_nodes=len(scheduler.cluster.table), waiting=waiting_in(waiting) if waiting else None,
-    )  # fmt: skip
+        namespace,
+        name,
+        pod.uid,
+        pod.scheduler_name,
+        _verdict(pod, waiting),
+        message=waiting.message if waiting else _unserved(scheduler, pod),
+        node=pod.node_name,
+        total_nodes=len(scheduler.cluster.table),
+        waiting=waiting_in(waiting) if waiting else None,
+    )
 
 
 def _in_full(explanation: Explanation, scheduler: Scheduler, pod: Pod) -> Explanation:

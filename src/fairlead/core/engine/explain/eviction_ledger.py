@@ -59,11 +59,18 @@ class EvictionRecord:
         """The JSON form. Who asks for one namespace is not told the names of others."""
         other = namespace and self.beneficiary and not self.beneficiary.startswith(f"{namespace}/")
         return {
-            "at": micro_timestamp(self.at), "namespace": self.namespace, "name": self.name, "uid": self.uid,
-            "priority": self.priority, "node": self.node, "owner": self.owner, "scheduler": self.scheduler,
-            "beneficiary": "in another namespace" if other else self.beneficiary, "rule": self.rule,
+            "at": micro_timestamp(self.at),
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+            "priority": self.priority,
+            "node": self.node,
+            "owner": self.owner,
+            "scheduler": self.scheduler,
+            "beneficiary": "in another namespace" if other else self.beneficiary,
+            "rule": self.rule,
             "lostSeconds": round(self.lost, 3),
-        }  # fmt: skip
+        }
 
 
 class EvictionLedger:
@@ -89,10 +96,21 @@ class EvictionLedger:
             pod = pod_state.seen
             beneficiary, rule = write.note if isinstance(write.note, tuple) else ("", "")
             owner = "" if pod.owner is None else f"{pod.owner.kind}/{pod.owner.name}"
-            new.append(EvictionRecord(
-                now, pod.namespace, pod.name, pod.uid, pod.priority, pod.node_name, owner, pod.scheduler_name,
-                beneficiary, rule, lost_work(pod, now),
-            ))  # fmt: skip
+            new.append(
+                EvictionRecord(
+                    now,
+                    pod.namespace,
+                    pod.name,
+                    pod.uid,
+                    pod.priority,
+                    pod.node_name,
+                    owner,
+                    pod.scheduler_name,
+                    beneficiary,
+                    rule,
+                    lost_work(pod, now),
+                )
+            )
         self._kept.extend(new)
         return [self._write(new)] if new and self.place is not None else []
 
@@ -154,8 +172,17 @@ def _record(text: str) -> EvictionRecord | None:
     try:
         at, namespace, name, uid, priority, node, owner, scheduler, beneficiary, rule, lost = json.loads(text)
         return EvictionRecord(
-            float(at), str(namespace), str(name), str(uid), int(priority), str(node), str(owner), str(scheduler),
-            str(beneficiary), str(rule), float(lost),
-        )  # fmt: skip
+            float(at),
+            str(namespace),
+            str(name),
+            str(uid),
+            int(priority),
+            str(node),
+            str(owner),
+            str(scheduler),
+            str(beneficiary),
+            str(rule),
+            float(lost),
+        )
     except (ValueError, TypeError):
         return None

@@ -90,9 +90,13 @@ def _described(gang: Gang, known: GangExplanation | None, waiting: Waiting | Non
     gated = waiting is not None and waiting.queue == "gated" and (known is None or not gang.is_whole)
     if known is None or gated:
         known = GangExplanation(
-            gang.namespace, gang.name, gang.api, known.scheduler if known else "", "Gated" if gated else "Waiting",
+            gang.namespace,
+            gang.name,
+            gang.api,
+            known.scheduler if known else "",
+            "Gated" if gated else "Waiting",
             message=waiting.message if waiting is not None else "",
-        )  # fmt: skip
+        )
     minimum = gang.minimum if gang.group is not None and not gang.group.unknown else 0
     return replace(known, minimum=minimum, members=len(gang), scheduled=gang.scheduled)
 

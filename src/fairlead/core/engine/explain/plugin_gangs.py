@@ -28,9 +28,13 @@ _TEXTS = 5
 
 
 def explain_plugin_gang(
-    namespace: str, name: str, profiles: Iterable[Profile], cluster: Cluster, explanations: Explanations,
+    namespace: str,
+    name: str,
+    profiles: Iterable[Profile],
+    cluster: Cluster,
+    explanations: Explanations,
     lacks_of: LacksOf,
-) -> GangExplanation | None:  # fmt: skip
+) -> GangExplanation | None:
     """The explanation of a gang; None if no plugin knows it. `explanations` are those of its members."""
     for profile in profiles:
         for plugin in profile.plugins():
@@ -56,21 +60,25 @@ def _explained(
     verdict = _verdict(facts, scheduled, told, bool(pending))
     needed = max(0, facts.minimum - scheduled)
     wanting = pending[: needed or None]
-    lacks = () if verdict == "Scheduled" else (
-        *domain_lack(facts.domains, needed), *lacks_of(wanting, texts)
-    )  # fmt: skip
+    lacks = () if verdict == "Scheduled" else (*domain_lack(facts.domains, needed), *lacks_of(wanting, texts))
     first = next(iter(told.values()), None)
     return replace(
-        about, verdict=verdict,
+        about,
+        verdict=verdict,
         message="" if first is None or verdict == "Scheduled" else _message(told),
         at=None if first is None else first.at,
         attempts=max((one.attempts for one in told.values()), default=0),
-        minimum=facts.minimum, members=len(facts.pods), scheduled=scheduled, fits=scheduled,
+        minimum=facts.minimum,
+        members=len(facts.pods),
+        scheduled=scheduled,
+        fits=scheduled,
         where=Counter(cluster.table.name(places[uid].row) for uid in (*seated, *assumed)),
-        domains=facts.domains, tried=(len(facts.domains), len(facts.domains)),
+        domains=facts.domains,
+        tried=(len(facts.domains), len(facts.domains)),
         blockers=tuple(Counter(one.message for one in told.values() if one.message).most_common(_TEXTS)),
-        shortages=of_members((pod.request for pod in pending), texts, cluster.table), lacks=lacks,
-    )  # fmt: skip
+        shortages=of_members((pod.request for pod in pending), texts, cluster.table),
+        lacks=lacks,
+    )
 
 
 def _verdict(facts: GangFacts, scheduled: int, told: dict[str, Explanation], waits: bool) -> str:

@@ -117,9 +117,16 @@ class Explanations:
         pod, other, table = entry.pod, placed.runner_up, self._table
         self._placements += 1
         landed = PlacedRecord(
-            pod, placed, now, entry.attempts, _waited(entry, now), node, "" if other is None else table.name(other.row),
-            len(table.row_of), self._placements,
-        )  # fmt: skip
+            pod,
+            placed,
+            now,
+            entry.attempts,
+            _waited(entry, now),
+            node,
+            "" if other is None else table.name(other.row),
+            len(table.row_of),
+            self._placements,
+        )
         if pod.uid in self._kept:
             landed.victims = self._victims_of(pod.uid)
         if cycle.profile.extenders:

@@ -126,13 +126,15 @@ class DomainSearch:
 
     def _best(self, fitting: list[GangDomain]) -> GangDomain | Status:
         """The domain with the highest weighted total; among equals the seeded generator chooses."""
-        totals = self._totals([
-            Proposal(
-                placement,
-                tuple((m.pod, m.placed.row) for m in self._results[placement].members if m.placed is not None),
-            )
-            for placement in fitting
-        ])  # fmt: skip
+        totals = self._totals(
+            [
+                Proposal(
+                    placement,
+                    tuple((m.pod, m.placed.row) for m in self._results[placement].members if m.placed is not None),
+                )
+                for placement in fitting
+            ]
+        )
         if isinstance(totals, Status):
             return totals
         ties = np.flatnonzero(totals == totals.max())

@@ -103,10 +103,17 @@ class GangDriver:
             self._refuse_mixture(entry, pods, strangers)
             return self._writes
         assembly = Assembly(
-            gang, pods, cluster=self._cluster, evaluator=self._evaluators[profile.name], rules=profile.gangs,
-            search=Search(self._last_search, self._promised.while_placing_many()), now=now, rng=self._rng,
-            effects=self._effects, meter=self._output.meter,
-        )  # fmt: skip
+            gang,
+            pods,
+            cluster=self._cluster,
+            evaluator=self._evaluators[profile.name],
+            rules=profile.gangs,
+            search=Search(self._last_search, self._promised.while_placing_many()),
+            now=now,
+            rng=self._rng,
+            effects=self._effects,
+            meter=self._output.meter,
+        )
         try:
             result = assembly.run()
         except Exception:
@@ -154,9 +161,14 @@ class GangDriver:
             waits = tuple([wait for wait in member.permission.waits if wait[0] != rules.plugin]) + held_back
             permission = Permission(waits=waits) if waits else PERMITTED
             own = Entry(
-                member.pod, entry.since, entry.serial, entry.attempts,
-                first_attempt=entry.first_attempt, began=entry.began, place=entry.place,
-            )  # fmt: skip
+                member.pod,
+                entry.since,
+                entry.serial,
+                entry.attempts,
+                first_attempt=entry.first_attempt,
+                began=entry.began,
+                place=entry.place,
+            )
             self._backlog.in_flight.begin(own)
             self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
         self._starting = False
@@ -385,9 +397,14 @@ class GangDriver:
         waiting = [pod_state.seen for pod_state in gang.members.values() if not pod_state.seen.node_name]
         for pod in bound if rules.evicts else waiting:
             self._writes += self._recorder.record(
-                pod, now=self._now, controller=pod.scheduler_name, kind="Warning", reason="GangIncomplete",
-                action="Evicting" if rules.evicts else "Waiting", note=words,
-            )  # fmt: skip
+                pod,
+                now=self._now,
+                controller=pod.scheduler_name,
+                kind="Warning",
+                reason="GangIncomplete",
+                action="Evicting" if rules.evicts else "Waiting",
+                note=words,
+            )
         if not rules.evicts:
             return
         del self._incomplete[gang.key]

@@ -179,9 +179,10 @@ class Backlog:
         """The members of a gang to try now: those that wait and are not gated, highest priority first."""
         assert entry.gang is not None
         waiting = [
-            pod for pod in entry.gang.pending()
+            pod
+            for pod in entry.gang.pending()
             if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
-        ]  # fmt: skip
+        ]
         return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
 
     def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:

@@ -84,9 +84,12 @@ def drain(scheduler: Scheduler, names: Sequence[str], branch: Branch, now: float
     known = list(names) or sorted(table.row_of, key=lambda name: len(table.pods[table.row_of[name]]))[:_NODES]
     nodes = [branch(partial(_without_node, scheduler, name, now)) for name in known if name in table.row_of]
     return {
-        "apiVersion": SCHEMA, "kind": "CapacityDrain", "at": micro_timestamp(max(now, scheduler.now)), "nodes": nodes,
+        "apiVersion": SCHEMA,
+        "kind": "CapacityDrain",
+        "at": micro_timestamp(max(now, scheduler.now)),
+        "nodes": nodes,
         "unknown": [name for name in known if name not in table.row_of],
-    }  # fmt: skip
+    }
 
 
 def _without_node(scheduler: Scheduler, name: str, now: float) -> Doc:

@@ -164,9 +164,10 @@ def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
         return known
     owner = holder.seen.owner
     pods = [
-        one.seen for one in cluster.pods.values()
+        one.seen
+        for one in cluster.pods.values()
         if one is holder or (owner is not None and one.seen.owner is not None and one.seen.owner.uid == owner.uid)
-    ]  # fmt: skip
+    ]
     named = who if owner is None else f"{owner.kind} {holder.seen.namespace}/{owner.name}"
     return HolderEnd(lambda trial: trial.remove_pods(pods), f"when {named} has ended")
 

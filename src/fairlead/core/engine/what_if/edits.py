@@ -167,17 +167,28 @@ def with_request(workload: Workload, resource: str, amount: int) -> Edit:
     """Containers that ask for more ask for so much."""
     text = format_quantity(amount, resource)
     pods = tuple(
-        {**pod, "spec": {**pod["spec"], "containers": [_asking(one, resource, amount, text) for one in
-                                                       pod["spec"]["containers"]]}}
+        {
+            **pod,
+            "spec": {
+                **pod["spec"],
+                "containers": [_asking(one, resource, amount, text) for one in pod["spec"]["containers"]],
+            },
+        }
         for pod in workload.pods
-    )  # fmt: skip
+    )
     asked = format_quantity(requests_of(workload, resource), resource)
     target, wrap = _template_of(workload)
-    containers = [{"name": one["name"], "resources": one.get("resources") or {}} for one in
-                  pods[0]["spec"]["containers"]]  # fmt: skip
-    return Edit("request", 20, f"with a request of {resource} {text} instead of {asked} in each pod",
-                replace(workload, pods=pods), target, None if target.startswith("pod/") else
-                wrap({"spec": {"containers": containers}}))  # fmt: skip
+    containers = [
+        {"name": one["name"], "resources": one.get("resources") or {}} for one in pods[0]["spec"]["containers"]
+    ]
+    return Edit(
+        "request",
+        20,
+        f"with a request of {resource} {text} instead of {asked} in each pod",
+        replace(workload, pods=pods),
+        target,
+        None if target.startswith("pod/") else wrap({"spec": {"containers": containers}}),
+    )
 
 
 def _asking(container: Doc, resource: str, amount: int, text: str) -> Doc:
@@ -291,9 +302,11 @@ def _pods_apart(workload: Workload, closeness: Collection[str]) -> Iterator[Edit
     near = {key for pod in workload.pods for key in pod["metadata"].get("annotations") or {} if key in closeness}
     if near:
         pods = tuple(
-            {**pod, "metadata": _less(pod["metadata"], "annotations", *near)} if pod["metadata"].get("annotations")
-            else pod for pod in workload.pods
-        )  # fmt: skip
+            {**pod, "metadata": _less(pod["metadata"], "annotations", *near)}
+            if pod["metadata"].get("annotations")
+            else pod
+            for pod in workload.pods
+        )
         target, wrap = _template_of(workload)
         patch = wrap({"metadata": {"annotations": dict.fromkeys(sorted(near))}})
         yield Edit("closeness", 30, _APART, replace(workload, pods=pods), target, patch)

@@ -170,9 +170,14 @@ class ChangeSearch:
                 yield edit
 
     def _short(
-        self, workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, str], int], key: tuple[int, str],
-        step: int, steps: int,
-    ) -> bool:  # fmt: skip
+        self,
+        workload: Workload,
+        line: Sequence[Allowance],
+        more: dict[tuple[int, str], int],
+        key: tuple[int, str],
+        step: int,
+        steps: int,
+    ) -> bool:
         return not self.runs(workload, raised(line, {**more, key: steps * step}))
 
     def evictions(self, workload: Workload) -> Iterator[Edit]:

@@ -134,9 +134,16 @@ def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = N
     later = _quota_use(scheduler, workload)
     charged = tuple(QueueEffect(name, quotas[name], later.get(name, {})) for name in quotas)
     return Forecast(
-        at, verdict, pods, after=after, evictions=evictions, queues=effects, quotas=charged,
-        delayed=tuple(sorted(others[uid].key for uid in started)), explanation=explanation,
-    )  # fmt: skip
+        at,
+        verdict,
+        pods,
+        after=after,
+        evictions=evictions,
+        queues=effects,
+        quotas=charged,
+        delayed=tuple(sorted(others[uid].key for uid in started)),
+        explanation=explanation,
+    )
 
 
 def try_out(trial: Trial, workload: Workload) -> bool:

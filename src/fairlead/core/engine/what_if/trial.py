@@ -166,10 +166,22 @@ class Trial:
         self._take(Happened.DELETED, pod)
         if again:
             heir = replace(
-                pod, uid=f"{pod.uid}+", name=f"{pod.name}+", key=f"{pod.key}+", node_name="", nominated_node="",
-                phase="Pending", start_time=None, deletion_time=None, created=self.now, disruption_target=False,
-                scheduled_condition=None, scheduled_since=None, initialized_since=None, resource_version="",
-            )  # fmt: skip
+                pod,
+                uid=f"{pod.uid}+",
+                name=f"{pod.name}+",
+                key=f"{pod.key}+",
+                node_name="",
+                nominated_node="",
+                phase="Pending",
+                start_time=None,
+                deletion_time=None,
+                created=self.now,
+                disruption_target=False,
+                scheduled_condition=None,
+                scheduled_since=None,
+                initialized_since=None,
+                resource_version="",
+            )
             victim.heir = heir.uid
             self._take(Happened.ADDED, heir)
 

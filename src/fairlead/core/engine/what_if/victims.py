@@ -40,9 +40,13 @@ class VictimForecast:
 
     def to_document(self) -> Doc:
         doc: Doc = {
-            "namespace": self.namespace, "name": self.name, "priority": self.priority, "node": self.node,
-            "rule": self.rule, "lostSeconds": round(self.lost, 3),
-        }  # fmt: skip
+            "namespace": self.namespace,
+            "name": self.name,
+            "priority": self.priority,
+            "node": self.node,
+            "rule": self.rule,
+            "lostSeconds": round(self.lost, 3),
+        }
         if self.next_node:
             doc["next"] = {"node": self.next_node}
         elif self.waits:

@@ -38,7 +38,7 @@ def _where(command: Callable[..., None]) -> Callable[..., None]:
 def _output(*more: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return click.option(
         "-o", "--output", type=click.Choice(["text", *more, "json", "yaml"]), default="text", show_default=True
-    )  # fmt: skip
+    )
 
 
 def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -74,10 +74,23 @@ _waits = click.option(
 @_output()
 @_where
 def run_command(
-    name: str | None, command: tuple[str, ...], filename: Path | None, image: str, replicas: int, minimum: int | None,
-    queue: str, priority: str, requests: str, plugins: tuple[str, ...], wait: bool, timeout: float | None,
-    output: str, namespace: str | None, kubeconfig: Path | None, context: str | None,
-) -> None:  # fmt: skip
+    name: str | None,
+    command: tuple[str, ...],
+    filename: Path | None,
+    image: str,
+    replicas: int,
+    minimum: int | None,
+    queue: str,
+    priority: str,
+    requests: str,
+    plugins: tuple[str, ...],
+    wait: bool,
+    timeout: float | None,
+    output: str,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """Create a Job of one task called NAME, or those in a file.
 
     \b
@@ -88,12 +101,23 @@ def run_command(
 
     if (name is None) == (filename is None):
         raise click.UsageError("give either the NAME of a new Job or a file (-f)")
-    jobs = jobs_in(filename) if filename is not None else [
-        made_job(
-            str(name), image=image, replicas=replicas, minimum=minimum, queue=queue, priority=priority,
-            requests=amounts(requests), plugins=plugins, command=command,
-        )
-    ]  # fmt: skip
+    jobs = (
+        jobs_in(filename)
+        if filename is not None
+        else [
+            made_job(
+                str(name),
+                image=image,
+                replicas=replicas,
+                minimum=minimum,
+                queue=queue,
+                priority=priority,
+                requests=amounts(requests),
+                plugins=plugins,
+                command=command,
+            )
+        ]
+    )
 
     async def work(api: KubeApi, default: str) -> bool:
         stored = [await _create(api, job, namespace or default) for job in jobs]
@@ -129,9 +153,14 @@ async def _create(api: KubeApi, job: Doc, namespace: str) -> Doc:
 @_output("wide")
 @_where
 def list_command(
-    all_namespaces: bool, queue: str | None, phase: str | None, output: str, namespace: str | None,
-    kubeconfig: Path | None, context: str | None,
-) -> None:  # fmt: skip
+    all_namespaces: bool,
+    queue: str | None,
+    phase: str | None,
+    output: str,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """List Jobs."""
     from fairlead.volcano.jobs.cli.tables import listed
     from fairlead.volcano.jobs.phases import phase_of
@@ -140,9 +169,10 @@ def list_command(
         return await _jobs(api, "" if all_namespaces else namespace or default)
 
     jobs = [
-        job for job in ask_cluster(work, kubeconfig, context)
+        job
+        for job in ask_cluster(work, kubeconfig, context)
         if (not queue or job["spec"].get("queue") == queue) and (not phase or phase_of(job) == phase)
-    ]  # fmt: skip
+    ]
     if output in ("json", "yaml"):
         _print(jobs, output, as_list=True)
     elif not jobs:
@@ -163,9 +193,7 @@ async def _jobs(api: KubeApi, namespace: str) -> list[Doc]:
 @click.argument("name")
 @_output()
 @_where
-def view_command(
-    name: str, output: str, namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> None:  # fmt: skip
+def view_command(name: str, output: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
     """Show a Job: its tasks, its life so far, and what it waits for."""
     from fairlead.volcano.jobs.cli.tables import viewed
     from fairlead.volcano.jobs.cli.waiting import reasons_of_waiting
@@ -220,9 +248,15 @@ async def _found(api: KubeApi, kind: Any, namespace: str, name: str) -> Doc | No
 @click.option("--tail", type=int, metavar="LINES", help="Only the last lines of each pod.")
 @_where
 def logs_command(
-    name: str, task: str | None, index: int | None, container: str | None, tail: int | None, namespace: str | None,
-    kubeconfig: Path | None, context: str | None,
-) -> None:  # fmt: skip
+    name: str,
+    task: str | None,
+    index: int | None,
+    container: str | None,
+    tail: int | None,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """Print what the pods of a Job wrote, pod by pod. Simulated pods write nothing."""
 
     async def work(api: KubeApi, default: str) -> bool:
@@ -267,7 +301,7 @@ async def _pods(api: KubeApi, namespace: str, job: str, task: str | None, index:
 @_where
 def suspend_command(
     names: tuple[str, ...], namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> None:  # fmt: skip
+) -> None:
     """Stop Jobs: their pods are deleted until they are resumed."""
     _command_all(names, "AbortJob", "is being suspended", namespace, kubeconfig, context)
 
@@ -275,16 +309,14 @@ def suspend_command(
 @job_group.command("resume")
 @_NAMES
 @_where
-def resume_command(
-    names: tuple[str, ...], namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> None:  # fmt: skip
+def resume_command(names: tuple[str, ...], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
     """Let suspended Jobs go on; it counts as one of their retries."""
     _command_all(names, "ResumeJob", "is being resumed", namespace, kubeconfig, context)
 
 
 def _command_all(
     names: Sequence[str], action: str, done: str, namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> None:  # fmt: skip
+) -> None:
     from fairlead.core.model.flow import Verb, Write
     from fairlead.volcano.kinds import VC_COMMAND, VC_JOB
 
@@ -293,13 +325,19 @@ def _command_all(
         for name in names:
             job = await api.get(VC_JOB, place, name)
             target = {
-                "apiVersion": VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"],
+                "apiVersion": VC_JOB.api_version,
+                "kind": "Job",
+                "name": name,
+                "uid": job["metadata"]["uid"],
                 "controller": True,
-            }  # fmt: skip
+            }
             body = {
-                "apiVersion": VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
+                "apiVersion": VC_COMMAND.api_version,
+                "kind": "Command",
+                "action": action,
+                "target": target,
                 "metadata": {"generateName": f"{name}-{action.lower()}-", "namespace": place},
-            }  # fmt: skip
+            }
             await api.perform(Write(Verb.CREATE, VC_COMMAND, place, "", body=body))
             click.echo(f"job {name} {done}")
 
@@ -309,9 +347,7 @@ def _command_all(
 @job_group.command("delete")
 @_NAMES
 @_where
-def delete_command(
-    names: tuple[str, ...], namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> None:  # fmt: skip
+def delete_command(names: tuple[str, ...], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
     """Delete Jobs and their pods."""
     from fairlead.core.model.flow import Verb, Write
     from fairlead.volcano.kinds import VC_JOB
@@ -330,9 +366,13 @@ def delete_command(
 @_waits
 @_where
 def wait_command(
-    names: tuple[str, ...], wanted: str, timeout: float | None, namespace: str | None, kubeconfig: Path | None,
+    names: tuple[str, ...],
+    wanted: str,
+    timeout: float | None,
+    namespace: str | None,
+    kubeconfig: Path | None,
     context: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Follow Jobs, task by task, until they are over or in a PHASE. Exit code 1 if one ends otherwise or not in time.
 
     \b
@@ -350,9 +390,7 @@ def wait_command(
     _exit(ask_cluster(work, kubeconfig, context))
 
 
-async def _followed(
-    api: KubeApi, namespace: str, names: Sequence[str], wanted: str, patience: float | None
-) -> bool:  # fmt: skip
+async def _followed(api: KubeApi, namespace: str, names: Sequence[str], wanted: str, patience: float | None) -> bool:
     from fairlead.volcano.jobs.cli.progress import follow
     from fairlead.volcano.jobs.phases import COMPLETED
 

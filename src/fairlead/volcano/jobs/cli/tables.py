@@ -27,9 +27,12 @@ def _row(job: Doc, now: float, *, wide: bool) -> list[str]:
     status, spec = job.get("status") or {}, job["spec"]
     done = sum(int(status.get(field) or 0) for field in ("running", "succeeded"))
     row = [
-        job["metadata"]["name"], phase_of(job) or "-", f"{done}/{total_replicas(spec)}", spec.get("queue") or "default",
+        job["metadata"]["name"],
+        phase_of(job) or "-",
+        f"{done}/{total_replicas(spec)}",
+        spec.get("queue") or "default",
         age(job["metadata"].get("creationTimestamp"), now),
-    ]  # fmt: skip
+    ]
     if wide:
         counts = [str(status.get(field) or 0) for field in COUNTERS.values()]
         plugins = ",".join(sorted(spec.get("plugins") or {})) or "-"
@@ -67,7 +70,7 @@ def _view(scene: JobScene, reasons: Sequence[str], now: float) -> Iterator[str]:
         yield from (f"  {reason}" for reason in reasons)
     passed = [
         f"{one['status']} {age(one.get('lastTransitionTime'), now)} ago" for one in status.get("conditions") or ()
-    ]  # fmt: skip
+    ]
     if passed:
         yield ""
         yield f"Phases:   {', '.join(passed)}"
@@ -84,10 +87,14 @@ def tasks_table(job: Doc) -> str:
         phases = (counted.get(task.get("name")) or {}).get("phase") or {}
         replicas = int(task.get("replicas") or 0)
         minimum = task.get("minAvailable")
-        rows.append([
-            task.get("name") or "-", str(replicas), str(replicas if minimum is None else minimum),
-            *(str(phases.get(phase) or 0) for phase in COUNTERS),
-        ])  # fmt: skip
+        rows.append(
+            [
+                task.get("name") or "-",
+                str(replicas),
+                str(replicas if minimum is None else minimum),
+                *(str(phases.get(phase) or 0) for phase in COUNTERS),
+            ]
+        )
     return table(_TASKS, rows)
 
 

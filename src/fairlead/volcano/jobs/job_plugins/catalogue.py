@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 BUILT_IN: Mapping[str, type[JobPlugin]] = {
     plugin.name: plugin
     for plugin in (
-        EnvPlugin, ServicePlugin, SshPlugin, TensorflowPlugin, PytorchPlugin, MpiPlugin, RayPlugin, HcclRankPlugin,
+        EnvPlugin,
+        ServicePlugin,
+        SshPlugin,
+        TensorflowPlugin,
+        PytorchPlugin,
+        MpiPlugin,
+        RayPlugin,
+        HcclRankPlugin,
     )
-}  # fmt: skip
+}
 
 
 def plugins_of(job: Doc, known: Mapping[str, type[JobPlugin]], means: PluginMeans) -> Iterator[JobPlugin]:

@@ -46,9 +46,14 @@ class PytorchPlugin(JobPlugin):
     def __init__(self, arguments: Sequence[str], means: PluginMeans) -> None:
         super().__init__(arguments, means)
         flags = PluginFlags(
-            arguments, master="master", worker="worker", port=23456, wait_master_enabled=False,
-            wait_master_timeout=300, wait_master_image="busybox:1.36.1",
-        )  # fmt: skip
+            arguments,
+            master="master",
+            worker="worker",
+            port=23456,
+            wait_master_enabled=False,
+            wait_master_timeout=300,
+            wait_master_image="busybox:1.36.1",
+        )
         self._master, self._worker, self._port = flags.text("master"), flags.text("worker"), flags.number("port")
         self._waits = flags.switch("wait-master-enabled")
         self._timeout, self._image = flags.number("wait-master-timeout"), flags.text("wait-master-image")

@@ -31,9 +31,15 @@ class RayPlugin(JobPlugin):
     def __init__(self, arguments: Sequence[str], means: PluginMeans) -> None:
         super().__init__(arguments, means)
         flags = PluginFlags(
-            arguments, head="head", headContainer="head", worker="worker", workerContainer="worker", port=6379,
-            dashboardPort=8265, clientPort=10001,
-        )  # fmt: skip
+            arguments,
+            head="head",
+            headContainer="head",
+            worker="worker",
+            workerContainer="worker",
+            port=6379,
+            dashboardPort=8265,
+            clientPort=10001,
+        )
         self._head, self._head_container = flags.text("head"), flags.text("headContainer")
         self._worker, self._worker_container = flags.text("worker"), flags.text("workerContainer")
         self._ports = {

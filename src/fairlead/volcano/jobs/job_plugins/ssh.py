@@ -39,7 +39,7 @@ class SshPlugin(JobPlugin):
         super().__init__(arguments, means)
         flags = PluginFlags(
             arguments, ssh_key_file_path=_USUAL_PATH, ssh_private_key="", ssh_public_key="", ssh_port=_PORT
-        )  # fmt: skip
+        )
         self._path = flags.text("ssh-key-file-path")
         self._given = KeyPair(flags.text("ssh-private-key"), flags.text("ssh-public-key"))
         port = flags.number("ssh-port")

@@ -30,9 +30,7 @@ class TensorflowPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str], means: PluginMeans) -> None:
         super().__init__(arguments, means)
-        flags = PluginFlags(
-            arguments, ps="ps", worker="worker", chief="chief", evaluator="evaluator", port=2222
-        )  # fmt: skip
+        flags = PluginFlags(arguments, ps="ps", worker="worker", chief="chief", evaluator="evaluator", port=2222)
         self._tasks = {role: flags.text(role) for role in _ROLES}
         self._port = flags.number("port")
 

@@ -74,5 +74,12 @@ def test_who_goes_first_when_there_are_too_many() -> None:
     ]
     order = [one.name for one in deletion_order(pods, {"n": 1, "busy": 3})]
     assert order == [
-        "unassigned", "starting", "unready", "cheap", "crowded", "just-ready", "young-and-ready", "old-and-ready",
-    ]  # fmt: skip
+        "unassigned",
+        "starting",
+        "unready",
+        "cheap",
+        "crowded",
+        "just-ready",
+        "young-and-ready",
+        "old-and-ready",
+    ]

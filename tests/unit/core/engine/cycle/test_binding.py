@@ -264,8 +264,10 @@ def test_a_condition_that_says_it_already_is_not_written_again() -> None:
     told = {**pod("a", cpu="9"), "status": {"phase": "Pending", "conditions": [condition]}}
     stage.tell(told, happened=Happened.MODIFIED)
     stage.tell(node("small", cpu="2"))
-    stage.tell({**node("small", cpu="2"), "spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
-               happened=Happened.MODIFIED)  # fmt: skip
+    stage.tell(
+        {**node("small", cpu="2"), "spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
+        happened=Happened.MODIFIED,
+    )
     stage.run(after=5)
     messages = [condition["message"] for condition in stage.conditions("a")]
     assert len(messages) == len(set(messages))

@@ -106,8 +106,12 @@ def test_the_next_search_begins_where_the_last_one_ended() -> None:
 
 def test_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> None:
     stage = SchedulerScenario()
-    stage.tell({**pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "wait"}]),
-                "status": {"phase": "Pending", "nominatedNodeName": "n0"}})  # fmt: skip
+    stage.tell(
+        {
+            **pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "wait"}]),
+            "status": {"phase": "Pending", "nominatedNodeName": "n0"},
+        }
+    )
     promised = stage.cluster.pods["uid-nominated"].seen
     stage.backlog.nominator.nominate(promised, "n0")
     stage.tell(node("n0"))

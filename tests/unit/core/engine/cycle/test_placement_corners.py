@@ -62,11 +62,15 @@ def test_the_nominated_node_is_looked_at_even_where_others_are_not() -> None:
 
 def _claim(name: str, **metadata: Any) -> Doc:
     return {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata},
-        "spec": {"accessModes": ["ReadWriteOncePod"], "storageClassName": "dyn",
-                 "resources": {"requests": {"storage": "1"}}},
-    }  # fmt: skip
+        "spec": {
+            "accessModes": ["ReadWriteOncePod"],
+            "storageClassName": "dyn",
+            "resources": {"requests": {"storage": "1"}},
+        },
+    }
 
 
 STORAGE = (
@@ -86,9 +90,10 @@ def test_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it
     user = plain_pod("u", nodeName="a", volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}])
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
     pod = plain_pod(
-        schedulerName="default-scheduler", containers=[{"name": "c", "restartPolicyRules": rules}],
+        schedulerName="default-scheduler",
+        containers=[{"name": "c", "restartPolicyRules": rules}],
         volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}],
-    )  # fmt: skip
+    )
     whose = "PVC default/e-v0 was not created for pod default/e (pod is not owner)"
     refused = (
         "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"

@@ -114,6 +114,7 @@ def test_levels_are_shown_where_they_differ() -> None:
     stage.tell(near, *members("g", 5))
     topology = _explained(stage).to_document()["topology"]
     assert {domain.get("level", topology["level"]) for domain in topology["domains"]} == {
-        "HyperNode of tier 1", "HyperNode of tier 2",
-    }  # fmt: skip
+        "HyperNode of tier 1",
+        "HyperNode of tier 2",
+    }
     assert _explained(stage).summary.startswith("needs 5 in one HyperNode of tier ")

@@ -85,9 +85,13 @@ def test_a_gang_found_half_bound_comes_before_everything_else() -> None:
     stage = gang_scenario()
     docs = members("g", 2, cpu="4")
     stage.tell(
-        *(pod(f"important-{i}", cpu="4", priority=1000) for i in range(3)), docs[1],
-        {**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}}, group("g", 2), node("n0"), node("n1"),
-    )  # fmt: skip
+        *(pod(f"important-{i}", cpu="4", priority=1000) for i in range(3)),
+        docs[1],
+        {**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}},
+        group("g", 2),
+        node("n0"),
+        node("n1"),
+    )
     assert list(stage.binds()) == ["g-1"]
 
 

@@ -18,12 +18,9 @@ def _network(*, racks_each: int = 2, nodes_each: int = 2) -> SchedulerScenario:
     stage = gang_scenario()
     stage.tell(
         *(node(f"b{b}r{r}n{n}") for b in range(2) for r in range(racks_each) for n in range(nodes_each)),
-        *(
-            hyper_node(f"s{b}{r}", 1, nodes=f"^b{b}r{r}n", title="rack")
-            for b in range(2) for r in range(racks_each)
-        ),
+        *(hyper_node(f"s{b}{r}", 1, nodes=f"^b{b}r{r}n", title="rack") for b in range(2) for r in range(racks_each)),
         *(hyper_node(f"b{b}", 2, of=tuple(f"s{b}{r}" for r in range(racks_each)), title="block") for b in range(2)),
-    )  # fmt: skip
+    )
     return stage
 
 
@@ -36,10 +33,11 @@ def _near(name: str, minimum: int, **annotations: str) -> Doc:
 
 def _volcano_group(name: str, minimum: int, **topology: Any) -> Doc:
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
         "spec": {"minMember": minimum, "networkTopology": topology},
-    }  # fmt: skip
+    }
 
 
 def _in_volcano_group(name: str, count: int) -> list[Doc]:

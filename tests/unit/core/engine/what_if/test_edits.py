@@ -49,8 +49,9 @@ def test_a_group_that_a_job_makes_is_changed_in_the_job_before_it_is_created() -
     loose["spec"]["networkTopology"] = {"mode": "hard"}
     made = {**loose, "metadata": group({}, "batch.volcano.sh/v1alpha1")["metadata"]}
     for document, target, fixed in (
-        (loose, "podgroups.scheduling.volcano.sh/g", False), (made, "jobs.batch.volcano.sh/train", True),
-    ):  # fmt: skip
+        (loose, "podgroups.scheduling.volcano.sh/g", False),
+        (made, "jobs.batch.volcano.sh/train", True),
+    ):
         (edit,) = easier_groups(Workload.of([document, in_group("a", {})]))
         assert (edit.target, edit.fixed) == (target, fixed)
         assert edit.patch == {"spec": {"networkTopology": None}}

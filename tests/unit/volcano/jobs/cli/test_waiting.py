@@ -17,11 +17,13 @@ def job(phase: str = "Pending", *tasks: Doc, **status: Any) -> Doc:
     return {
         "metadata": {"name": "train", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {
-            "queue": "default", "minAvailable": 1, "maxRetry": 3,
+            "queue": "default",
+            "minAvailable": 1,
+            "maxRetry": 3,
             "tasks": list(tasks) or [{"name": "w", "replicas": 2}],
         },
         "status": {"state": {"phase": phase}, **status},
-    }  # fmt: skip
+    }
 
 
 def pod(index: int, *, node: str = "", phase: str = "Pending", told: str = "", task: str = "w") -> Doc:
@@ -30,12 +32,15 @@ def pod(index: int, *, node: str = "", phase: str = "Pending", told: str = "", t
     conditions = [{"type": "PodScheduled", "status": "False", "message": told}] if told else []
     return {
         "metadata": {
-            "name": f"train-{task}-{index}", "namespace": "default", "uid": f"p{index}", "annotations": notes,
+            "name": f"train-{task}-{index}",
+            "namespace": "default",
+            "uid": f"p{index}",
+            "annotations": notes,
             "ownerReferences": [owner],
         },
         "spec": {"nodeName": node} if node else {},
         "status": {"phase": phase, "conditions": conditions},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(

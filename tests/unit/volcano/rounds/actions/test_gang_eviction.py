@@ -123,8 +123,13 @@ def test_a_gang_whose_network_matters_gets_its_room_in_one_rack() -> None:
     square = RoundScenario(a="4", b="4", c="4", d="4").queue("default")
     square.hyper_node("left", 1, "a", "c").hyper_node("right", 1, "b", "d")
     square.job("old", least=0).runs("old", *"abcd", cpu="4")
-    square.job("new", priority=10, least=2, minResources={"cpu": "8"},
-               networkTopology={"mode": "hard", "highestTierAllowed": 1})  # fmt: skip
+    square.job(
+        "new",
+        priority=10,
+        least=2,
+        minResources={"cpu": "8"},
+        networkTopology={"mode": "hard", "highestTierAllowed": 1},
+    )
     round = gangpreempt(square.waits("new", 2, cpu="4"), NetworkTopologyAware())
     assert set(promised(round).values()) in ({"a", "c"}, {"b", "d"})
     rack = round.jobs["default/new"].sub_jobs["default/new"].nominated_hyper_node

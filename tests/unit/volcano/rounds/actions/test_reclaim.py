@@ -112,8 +112,13 @@ def test_a_job_whose_network_matters_gets_its_room_in_one_hypernode_unless_compa
     square.hyper_node("rack-a", 1, "a1", "a2").hyper_node("rack-b", 1, "b")
     for number, node in enumerate(["a1", "b", "a2"]):
         square.job(f"g{number}", queue="greedy", least=0).runs(f"g{number}", node, cpu="2")
-    square.job("near", queue="owed", least=4, minResources={"cpu": "8"},
-               networkTopology={"mode": "hard", "highestTierAllowed": 1})  # fmt: skip
+    square.job(
+        "near",
+        queue="owed",
+        least=4,
+        minResources={"cpu": "8"},
+        networkTopology={"mode": "hard", "highestTierAllowed": 1},
+    )
     square.waits("near", 4, cpu="2")
     round = square.act("reclaim", tiers=tiers_with(Proportion(), NetworkTopologyAware()), compatible=compatible)
     used = set(promised(round).values())
