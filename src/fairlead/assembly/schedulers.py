@@ -31,7 +31,7 @@ from fairlead.kube.config.kube import default_kube_config
 
 if TYPE_CHECKING:
     from fairlead.config.setup import Setup
-    from fairlead.config.watcher import ConfigWatcher, Tell
+    from fairlead.config.watcher import ConfigWatcher, Notify
     from fairlead.core.framework.extender import Extender
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Controller, Doc, DocView
@@ -148,7 +148,7 @@ class SchedulerAssembly:
         changed = watcher.look() is ReloadOutcome.CHANGED
         return partial(self._reload, config=watcher.current) if changed else None
 
-    def looks_of_setups(self, notify: Tell) -> list[Look]:
+    def looks_of_setups(self, notify: Notify) -> list[Look]:
         """A Look at the file of each setup that has one."""
         watchers = [(at, setup.watcher(notify)) for at, setup in enumerate(self.setups)]
         return [partial(self._look_at_setup, at, watcher) for at, watcher in watchers if watcher is not None]

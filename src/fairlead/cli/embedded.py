@@ -236,9 +236,9 @@ class EmbeddedCluster:
 
     def _follow_files(self, assembly: SchedulerAssembly, scheduler: Scheduler) -> None:
         """Follow the files of setups; that of the kube profiles is read once."""
-        from fairlead.cli.reloading import follow_files, tell_of_file
+        from fairlead.cli.reloading import follow_files, log_config_change
 
-        if looks := assembly.looks_of_setups(tell_of_file):
+        if looks := assembly.looks_of_setups(log_config_change):
             ask = partial(self._runtime.ask, scheduler)
             following = self._spawn(follow_files(looks, ask), "the look at the files of setups")
             self._opened.push_async_callback(_ended, following)

@@ -92,7 +92,7 @@ class Recording:
             click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
             try:
                 while True:
-                    for scenario in recorder.hear(follower.drain()):
+                    for scenario in recorder.take_changes(follower.drain()):
                         await self._add(scenario, connection, order)
                         if self._is_enough(order):
                             break

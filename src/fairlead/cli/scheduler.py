@@ -60,8 +60,8 @@ class _KubeFlags(click.Command):
             why = next((why for words, why in _LEFT_OUT.items() if name in words.split()), None)
             if why is None:
                 raise
-            told = f"'--{name}' is a flag of kube-scheduler that is not there: {why} (leave it away)"
-            raise click.UsageError(told, ctx) from None
+            message = f"'--{name}' is a flag of kube-scheduler that is not there: {why} (leave it away)"
+            raise click.UsageError(message, ctx) from None
 
 
 _LEFT_OUT = {

@@ -22,9 +22,9 @@ from fairlead.assembly.asking import Ask, answerer, prepare_for_questions
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
-from fairlead.cli.dumping import Told, compare, dump
+from fairlead.cli.dumping import ApiState, compare, dump
 from fairlead.cli.observation import SchedulerObservation
-from fairlead.cli.reloading import follow_files, tell_of_file
+from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import guard_of, tls_of
 from fairlead.client.client import KubeApi
@@ -93,7 +93,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         api = KubeApi(connection, throttle=throttle, may_write=may_write)
         opened.push_async_callback(api.close)
         rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
-        world = Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
+        world = Remote(api, on_error=reporter.watch_failed, on_contact=reporter.watch_answered, rules=rules)
         cluster = assembled(flags, config)
         assembly = cluster.schedulers
         assert assembly is not None
@@ -118,7 +118,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         )
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
         status = _status(partial(runtime.ask, scheduler), scheduler, world.view, elector, telemetry, reporter)
-        opened.enter_context(status.hearing_errors())
+        opened.enter_context(status.keeping_last_error())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
         stopping = stop_on_signals(runtime)
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
@@ -159,7 +159,7 @@ def _telemetry(
         leading=leading,
         sources=metrics_of_families(),
         also=also,
-        tell=flags.verbosity >= DECISIONS,
+        log_decisions=flags.verbosity >= DECISIONS,
         built_in=frozenset(BUILT_IN),
     )
 
@@ -253,8 +253,8 @@ def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags) -> list[Look]:
     looks: list[Look] = []
     if flags.config.config is not None:
         load = partial(_load, assembly, flags, flags.config.config)
-        looks.append(partial(assembly.look_at, ConfigWatcher(flags.config.config, load, tell_of_file)))
-    return looks + assembly.looks_of_setups(tell_of_file)
+        looks.append(partial(assembly.look_at, ConfigWatcher(flags.config.config, load, log_config_change)))
+    return looks + assembly.looks_of_setups(log_config_change)
 
 
 def _load(assembly: SchedulerAssembly, flags: SchedulerFlags, file: Path, text: str) -> KubeConfig:
@@ -295,13 +295,13 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:
     """Have what is in memory written to the log, and compared with what the API told up to now."""
-    told = Told.by(view) if view.listed else None
+    api_state = ApiState.by(view) if view.listed else None
 
     def dumped(asked: Scheduler) -> None:
         try:
             dump(asked)
-            if told is not None:
-                compare(asked, told)
+            if api_state is not None:
+                compare(asked, api_state)
         except Exception:
             log.exception("the dump failed")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Listener = Callable[[Sequence[Change]], None]
 OnError = Callable[[Watch, ApiError, float], None]
-OnHeard = Callable[[Watch], None]
+OnContact = Callable[[Watch], None]
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
@@ -61,7 +61,7 @@ class Reflector:
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_error: OnError | None = None,
-        on_heard: OnHeard | None = None,
+        on_contact: OnContact | None = None,
     ) -> None:
         """`on_error` hears of a failure and the pause after it, `on_heard` of anything that the server says."""
         self.watch = watch
@@ -74,12 +74,12 @@ class Reflector:
         self._backoff = backoff or RetryDelays(first=0.5, most=30.0, jitter=1.0)
         self._rng = rng or random.Random()
         self._sleep = sleep
-        self._on_error, self._on_heard = on_error, on_heard
+        self._on_error, self._on_contact = on_error, on_contact
         self._listeners: list[Listener] = []
         self._objects: dict[str, dict[str, bytes]] = {}
         self._resource_version = ""
         self._failures = 0
-        self.heard_at: float | None = None
+        self.contact_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
 
     def serve(self, watch: Watch) -> None:
@@ -141,7 +141,7 @@ class Reflector:
                     await self._pause(error, _ABSENT)
                 else:
                     if self._denied:
-                        self._tell(())
+                        self._publish(())
                     if not isinstance(error, Unreachable) and self._failures >= _GIVE_UP_RESUMING:
                         self._resource_version = ""
                     await self._pause(error, self._backoff)
@@ -153,27 +153,27 @@ class Reflector:
     async def _list_and_watch(self) -> None:
         if not self._resource_version:
             await self._list()
-            self._heard()
+            self._note_contact()
         started = _now()
         try:
-            heard = await self._watch()
+            got_event = await self._watch()
         except Interrupted:
             # It had worked: the next one need not wait as if this had been one more failure in a row.
             if _now() - started > _SHORT:
                 self._failures = 0
-                self.heard_at = max(started, self.heard_at or started)
+                self.contact_at = max(started, self.contact_at or started)
             raise
-        if heard or _now() - started > _SHORT:
+        if got_event or _now() - started > _SHORT:
             self._failures = 0
-            self._heard()
+            self._note_contact()
         else:
             self._failures += 1
             await self._sleep(self._backoff.delay(self._failures, self._rng))
 
-    def _heard(self) -> None:
-        self.heard_at = _now()
-        if self._on_heard is not None:
-            self._on_heard(self.watch)
+    def _note_contact(self) -> None:
+        self.contact_at = _now()
+        if self._on_contact is not None:
+            self._on_contact(self.watch)
 
     async def _pause(self, error: ApiError, delays: RetryDelays) -> None:
         self._failures += 1
@@ -187,22 +187,22 @@ class Reflector:
         incoming, self._resource_version = await self._pages()
         self._denied = False
         if self.listed:
-            self._tell(self._difference(incoming))
+            self._publish(self._difference(incoming))
             return
         for key, raw in incoming.items():
             self._keep(key, raw)
         self.listed = True
-        self._tell(self._as_added())
+        self._publish(self._as_added())
 
     def _find_none(self) -> None:
         """The server does not know this kind, or not tell us: there are none. That may change at any time."""
         self._resource_version = ""
-        self.heard_at = _now()
+        self.contact_at = _now()
         if self.listed:
-            self._tell(self._difference({}))
+            self._publish(self._difference({}))
         else:
             self.listed = True
-            self._tell(())
+            self._publish(())
 
     async def _pages(self) -> tuple[dict[Key, bytes], str]:
         """All pages of a list, encoded as they come so that never more than one is held as documents."""
@@ -240,14 +240,14 @@ class Reflector:
 
     async def _watch(self) -> bool:
         """Follow until the server ends it; tells whether it said anything."""
-        heard = False
+        got_event = False
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
         async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
             async for event in events:
-                heard, self._failures = True, 0
-                self._heard()
+                got_event, self._failures = True, 0
+                self._note_contact()
                 self._take(event)
-        return heard
+        return got_event
 
     def _take(self, event: WatchEvent) -> None:
         version: str = event.doc["metadata"]["resourceVersion"]
@@ -266,9 +266,9 @@ class Reflector:
             happened = Happened.DELETED
         else:
             return
-        self._tell([Change(happened, self.watch.kind, event.doc)])
+        self._publish([Change(happened, self.watch.kind, event.doc)])
 
-    def _tell(self, changes: Sequence[Change]) -> None:
+    def _publish(self, changes: Sequence[Change]) -> None:
         for listener in self._listeners:
             listener(changes)
 

@@ -49,12 +49,12 @@ class KnownState:
         return doc if doc is not None and _changes_nothing(write, doc) else None
 
     def _newest(self, key: _Key) -> Doc | None:
-        told, answer = self._mirrored(*key), self._answers.get(key)
+        mirrored, answer = self._mirrored(*key), self._answers.get(key)
         if answer is None:
-            return told
-        if told is not None and (_version(told) or 0) >= (_version(answer) or 0):
+            return mirrored
+        if mirrored is not None and (_version(mirrored) or 0) >= (_version(answer) or 0):
             del self._answers[key]
-            return told
+            return mirrored
         return answer
 
     def _sweep(self) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.runtime")
 
-_Told = TypeVar("_Told")
+_Notice = TypeVar("_Notice")
 _AFTER_FAILURE = RetryDelays(first=0.1, most=10.0)
 
 
@@ -174,7 +174,7 @@ class _Driver:
         self._replies: list[Reply] = []
         self._turning: asyncio.Future[_Outcome] | None = None
         self._failures = 0
-        self._untold: set[str] = set()
+        self._failed_notices: set[str] = set()
         self._said = OncePerMinute()
         self._rng = random.Random(self.name)
         self._following: Following
@@ -251,7 +251,7 @@ class _Driver:
         if self._on_step is not None:
             seconds = time.monotonic() - began
             made = Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._failures))
-            self._tell(self._on_step, made)
+            self._notify(self._on_step, made)
         return wake_at
 
     async def _patiently(self, turn: asyncio.Future[_Outcome]) -> _Outcome:
@@ -271,12 +271,12 @@ class _Driver:
         """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         now = self._clock.now()
         writes = self.controller.step(now, changes, replies)
-        self._tell_troubles(now)
+        self._report_troubles(now)
         if self._on_turn is not None:
-            self._tell(self._on_turn, self.controller)
+            self._notify(self._on_turn, self.controller)
         return writes, self.controller.wake_at()
 
-    def _tell_troubles(self, now: float) -> None:
+    def _report_troubles(self, now: float) -> None:
         """Log what went wrong for single objects in the step of that time, for controllers that remember it."""
         for trouble in [*getattr(self.controller, "errors", ())]:
             if trouble.at == now:
@@ -291,13 +291,13 @@ class _Driver:
                     trouble.message,
                 )
 
-    def _tell(self, listener: Callable[[_Told], None], told: _Told) -> None:
+    def _notify(self, listener: Callable[[_Notice], None], notice: _Notice) -> None:
         """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""
         try:
-            listener(told)
+            listener(notice)
         except Exception as error:
-            if repr(error) not in self._untold:
-                self._untold.add(repr(error))
+            if repr(error) not in self._failed_notices:
+                self._failed_notices.add(repr(error))
                 log.error(
                     "what a step of %s did could not be told; this is said once",
                     self.name,

@@ -70,7 +70,7 @@ class ApiReporter:
 
     # ---- watches ----
 
-    def watch_heard(self, watch: Watch) -> None:
+    def watch_answered(self, watch: Watch) -> None:
         self._works()
 
     def watch_failed(self, watch: Watch, error: ApiError, pause: float) -> None:

@@ -55,10 +55,10 @@ class LastError(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.told: Doc | None = None
+        self.last: Doc | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told = {"time": timestamp(record.created), "level": record.levelname.lower(), "text": record.getMessage()}
+        self.last = {"time": timestamp(record.created), "level": record.levelname.lower(), "text": record.getMessage()}
 
 
 class SchedulerStatus:
@@ -80,7 +80,7 @@ class SchedulerStatus:
         self._began = time.time()
 
     @contextmanager
-    def hearing_errors(self) -> Iterator[None]:
+    def keeping_last_error(self) -> Iterator[None]:
         """Remember what is logged from here on."""
         root = logging.getLogger("fairlead")
         root.addHandler(self._last_error)
@@ -111,7 +111,7 @@ class SchedulerStatus:
             "exceptions": sum(figures.raised.values()),
             "quarantined": figures.quarantined,
             "drift": figures.drift,
-            "lastError": self._last_error.told,
+            "lastError": self._last_error.last,
         }
 
     def _leader(self) -> Doc:

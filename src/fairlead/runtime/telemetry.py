@@ -49,7 +49,7 @@ class Telemetry:
         leading: Callable[[], tuple[str, bool] | None] = lambda: None,
         sources: Sequence[MetricsSource] = (),
         also: Callable[[], Iterable[Metric]] = tuple,
-        tell: bool = False,
+        log_decisions: bool = False,
         built_in: frozenset[str] = frozenset(),
     ) -> None:
         self._sources, self._also = sources, also
@@ -57,7 +57,7 @@ class Telemetry:
         self._unread: deque[Observed] = deque()
         self._figures = Figures()
         self._requests, self._leading = requests, leading
-        self._tell = tell
+        self._log_decisions = log_decisions
         self._built_in = built_in
         self._attempts: Counter[tuple[str, str]] = Counter()
         self._attempt_seconds = Histogram(metrics.ATTEMPT_SECONDS)
@@ -97,7 +97,7 @@ class Telemetry:
         for decision in observed.decisions:
             self._decided(decision)
         for loud in observed.loud:
-            if not self._tell:
+            if not self._log_decisions:
                 _log_decision(loud.decision)
             if loud.explanation is not None:
                 about = {"pod": loud.decision.pod, "explanation": loud.explanation.to_document()}
@@ -128,7 +128,7 @@ class Telemetry:
             self._pod_attempts.observe(decision.attempts)
             attempts = str(decision.attempts) if decision.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
             self._sli_seconds.observe(decision.waited, (attempts,))
-        if self._tell:
+        if self._log_decisions:
             _log_decision(decision)
 
     def _sampled(self, samples: tuple[Sample, ...]) -> None:

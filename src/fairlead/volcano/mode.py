@@ -64,7 +64,7 @@ class RoundMode(SchedulingMode):
 
     # ---- a step ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         for reply in replies:
             if reply.error is not None:
                 for driver in self.drivers:

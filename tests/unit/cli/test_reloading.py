@@ -13,7 +13,7 @@ import pytest
 from fairlead.assembly.loading import load_config
 from fairlead.assembly.schedulers import Look, Reload, SchedulerAssembly
 from fairlead.cli import reloading
-from fairlead.cli.reloading import follow_files, tell_of_file
+from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.testing.builders import pod
@@ -54,7 +54,7 @@ async def followed(scheduler: Scheduler, look: Look, times: int) -> None:
 
 def assembled(file: Path) -> tuple[SchedulerAssembly, Callable[[], Reload | None]]:
     assembly = SchedulerAssembly(load_config(file.read_text()))
-    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), tell_of_file)
+    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), log_config_change)
     return assembly, lambda: assembly.look_at(watcher)
 
 

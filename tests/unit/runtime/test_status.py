@@ -37,7 +37,7 @@ def status_of(figures: Figures, **more: Any) -> SchedulerStatus:
 
 async def test_a_healthy_scheduler_has_no_troubles() -> None:
     status = status_of(Figures(pending={"active": 2, "backoff": 0}, nodes=5, pods=7))
-    with status.hearing_errors():
+    with status.keeping_last_error():
         logging.getLogger("fairlead.scheduler").warning("binding pods %s failed", "default/web-0")
     document = await status.document()
     assert troubles_of(document) == []

@@ -160,7 +160,7 @@ def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         telemetry_of(observed)
         assert caplog.records == []
-        telemetry_of(observed, tell=True)
+        telemetry_of(observed, log_decisions=True)
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["err"]) == (
         "Unable to schedule pod; no fit; waiting",

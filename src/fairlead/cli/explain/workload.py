@@ -68,7 +68,7 @@ async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
 
 async def _unserved(api: KubeApi, pods: Sequence[Doc]) -> dict[str, str]:
     """What Events say of pods whose schedulerName nobody serves, by uid."""
-    if all(_told(pod) for pod in pods if not pod["spec"].get("nodeName")):
+    if all(_condition_message(pod) for pod in pods if not pod["spec"].get("nodeName")):
         return {}
     events = (await api.list(kinds.EVENT, Query(field_selector=f"reason={NO_SCHEDULER}"))).items
     return {event["involvedObject"].get("uid", ""): str(event.get("message", "")) for event in events}
@@ -81,7 +81,7 @@ def _summed_up(
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for pod in pods:
         if not pod["spec"].get("nodeName") and not _has_ended(pod):
-            reason = _told(pod) or unserved.get(pod["metadata"]["uid"]) or _untried(pod)
+            reason = _condition_message(pod) or unserved.get(pod["metadata"]["uid"]) or _untried(pod)
             by_reason[reason].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     missing = max(0, (wanted or 0) - len(pods))
     if missing:
@@ -98,7 +98,7 @@ def _summed_up(
     }
 
 
-def _told(pod: Doc) -> str:
+def _condition_message(pod: Doc) -> str:
     """Why a pod waits, in the words of whoever tried it; "" if nobody did."""
     gates = [one["name"] for one in pod["spec"].get("schedulingGates") or ()]
     if gates:

@@ -50,12 +50,12 @@ class ControllerGroup:
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         writes: list[Write] = []
-        told: dict[Member, list[Reply]] = {}
+        replies_of: dict[Member, list[Reply]] = {}
         for reply in replies:
             if (writer := self._writers.pop(reply.write, None)) is not None:
-                told.setdefault(writer, []).append(reply)
+                replies_of.setdefault(writer, []).append(reply)
         for member in self.members:
-            writes += member.hear(now, told.get(member, ()))
+            writes += member.take_replies(now, replies_of.get(member, ()))
         see_plain: Sequence[Member] | None = None  # not asked since something else changed
         for change in changes:
             kind = change.kind

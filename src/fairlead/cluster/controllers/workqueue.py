@@ -195,7 +195,7 @@ class Reconciler(Generic[K]):
     # What the runtime calls
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
-        writes = self.hear(now, replies, {id(change.doc) for change in changes} if replies else ())
+        writes = self.take_replies(now, replies, {id(change.doc) for change in changes} if replies else ())
         for change in changes:
             self.see(change)
         writes += self.act(now)
@@ -206,7 +206,7 @@ class Reconciler(Generic[K]):
 
     # A step in three parts, for a ControllerGroup whose members see the same changes
 
-    def hear(self, now: float, replies: Sequence[Reply], seen: Container[int] = ()) -> list[Write]:
+    def take_replies(self, now: float, replies: Sequence[Reply], seen: Container[int] = ()) -> list[Write]:
         """Begin a step; returns Events only. `seen` are the ids of the documents that the changes of this step bring.
         A Store in the same process gives one document to reply and watch: then the change is enough."""
         self.now = now
@@ -328,7 +328,7 @@ class Reconciler(Generic[K]):
                 version = _version(doc)
                 if self._ahead.get(uid, 0) < version:
                     self._ahead[uid] = version
-                self.view.told(write.kind, doc)
+                self.view.written(write.kind, doc)
                 self._observe(Change(_MODIFIED, write.kind, doc), now)
 
     def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:

@@ -40,7 +40,7 @@ class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`. `last` is what watchers
     see of one that went, a document that nobody else has."""
 
-    __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "told", "version")
+    __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "shown", "version")
 
     def __init__(
         self, kind: Kind, version: int, before: Record | None, after: Record | None, at: float, last: Doc | None = None
@@ -51,7 +51,7 @@ class Event:
         if last is not None and before is not None:
             last["metadata"]["resourceVersion"] = str(version)
             self._gone = Record(before.namespace, before.name, version, None, last)
-        self.told: Change | None = None
+        self.shown: Change | None = None
         """What `change` gave, until everybody is told."""
         record = after or before
         assert record is not None
@@ -67,17 +67,17 @@ class Event:
 
     def change(self, show: Show) -> Change:
         """What everybody is told who follows all objects of the kind; made once and shared."""
-        if self.told is None:
+        if self.shown is None:
             if self.after is None:
                 happened, record = _DELETED, self.gone
             else:
                 happened, record = _ADDED if self.before is None else _MODIFIED, self.after
-            self.told = Change(happened, self.kind, record.decoded or show(self.kind, record))
-        return self.told
+            self.shown = Change(happened, self.kind, record.decoded or show(self.kind, record))
+        return self.shown
 
     def forget_documents(self) -> None:
         """Keep no more than the records, for those who come later."""
-        self.told = None
+        self.shown = None
         if not self._says_farewell:
             self._gone = None  # made anew of `before` when somebody asks
 
@@ -156,16 +156,16 @@ class Subscription:
         """Take in what happened to objects of a stored kind."""
         if self.overflowed or self.ended:
             return
-        heard = False
+        notified = False
         for event in events:
             if (seen := event.seen_by(self.selection)) is not None:
-                heard = True
+                notified = True
                 if len(self._queue) >= self._limit:
                     self.overflowed = True
                     self._queue.clear()
                     break
                 self._queue.append((*seen, event.version))
-        if heard and self.wake is not None:
+        if notified and self.wake is not None:
             self.wake()
 
     def finish(self) -> None:
@@ -200,7 +200,7 @@ class Feed:
         self._by_kind: dict[Kind, list[Selection]] = {}
         for selection in self.selections:
             self._by_kind.setdefault(selection.kind.storage, []).append(selection)
-        self._whole = {kind for kind, told in self._by_kind.items() if len(told) == 1 and told[0].is_whole(kind)}
+        self._whole = {kind for kind, chosen in self._by_kind.items() if len(chosen) == 1 and chosen[0].is_whole(kind)}
         """Kinds of which everything is told, as it is stored."""
         self.wake: Callable[[], None] | None = None
         self._show = show
@@ -217,7 +217,7 @@ class Feed:
         known = len(queue)
         if kind in self._whole:
             for event in events:
-                queue.append(event.told or event.change(show))
+                queue.append(event.shown or event.change(show))
         else:
             selections = self._by_kind.get(kind, ())
             for event in events:
@@ -225,7 +225,7 @@ class Feed:
                 for selection in selections:
                     was, is_now = selection.sees(event.before, event.after)
                     if selection.kind is kind and was == was_there and is_now == is_there:
-                        queue.append(event.told or event.change(show))
+                        queue.append(event.shown or event.change(show))
                     elif (seen := event.seen(was=was, is_now=is_now)) is not None:
                         # The object came into view or left it, or is told in another version.
                         self.put(seen[0], selection.kind, seen[1])

@@ -30,7 +30,7 @@ _NOWHERE = "fairlead-nowhere"
 """A namespace that nobody has: what holds there holds in all namespaces."""
 
 
-async def tell_what_is_lacking(api: ClusterApi, needs: Needs, lease: tuple[str, str]) -> None:
+async def log_missing_rights(api: ClusterApi, needs: Needs, lease: tuple[str, str]) -> None:
     """Log every right that this account lacks. `lease` is the namespace and name of the lease."""
     try:
         missing = await lacking(api, needs, lease)
@@ -54,7 +54,7 @@ async def review_rights(connection: Connection, needs: Needs, lease: tuple[str, 
 
     api = KubeApi(connection)
     try:
-        await tell_what_is_lacking(api, needs, lease)
+        await log_missing_rights(api, needs, lease)
     finally:
         await api.close()
 

@@ -97,7 +97,7 @@ class SchedulingMode(Placer, Protocol):
 
     # ---- a step, in this order ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         """Take in what became of earlier writes."""
         return
 

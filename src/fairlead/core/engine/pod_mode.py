@@ -69,8 +69,8 @@ class PodMode(SchedulingMode):
 
     # ---- a step ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
-        self._output.add(self.evictions.hear(replies, now))
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
+        self._output.add(self.evictions.take_replies(replies, now))
         # victims that had a place and no bind yet
         self._parts.binding_driver.look_after(self._parts.bindings.ended())
 
@@ -191,7 +191,7 @@ class PodMode(SchedulingMode):
         rejected, now = binding.status.code.rejected, self._output.now
         if freed is not None and not rejected:
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now)
-        failure = replace(refused_on_node(binding.status), told=binding.told)
+        failure = replace(refused_on_node(binding.status), announced=binding.announced)
         keeps = binding.keeps_nomination or (not rejected and self._backlog.nominator.has_promised(binding.pod.uid))
         self._fail(binding.entry, replace(failure, nominated=None) if keeps else failure)
         if freed is not None and rejected:

@@ -93,10 +93,10 @@ class Scheduler:
         output, modes, look_after, bindings = self.output, self.modes, self.binding_driver.look_after, self.bindings
         output.begin(now)
         self.guard.take_in(changes, now, self.intake.take)
-        self.binding_driver.hear(replies)
-        self.ledger.hear(replies)
+        self.binding_driver.take_replies(replies)
+        self.ledger.take_replies(replies)
         for mode in modes:
-            mode.hear(replies, now)
+            mode.take_replies(replies, now)
         if self._needs_owners():
             return output.writes
         self.backlog.flush(now)

@@ -53,11 +53,13 @@ class StepOutput:
         )
 
     def condition(
-        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
     ) -> str:
         """Write the condition PodScheduled and the nominated node, unless the pod says so already or was `told`.
         Returns the node that it is told, if any."""
-        patch = status_patch(pod, now=self.now, reason=reason, message=message, nominated=nominated, told=told)
+        patch = status_patch(
+            pod, now=self.now, reason=reason, message=message, nominated=nominated, announced=announced
+        )
         if patch is None:
             return ""
         self.writes.append(patch)
@@ -68,10 +70,10 @@ class StepOutput:
         if failure.nominated is None:
             self._nominator.observe(pod)
         else:
-            self._nominator.nominate(pod, failure.nominated, place=failure.told)
+            self._nominator.nominate(pod, failure.nominated, place=failure.announced)
         self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
         said = (failure.reason, failure.message)
-        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)
+        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, announced=failure.announced)
         rejected = failure.status.code.rejected
         nominated = self._nominator.node_of(pod.uid)
         self.explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)

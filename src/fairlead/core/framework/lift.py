@@ -90,11 +90,11 @@ class _Lifted(CachedPlugin):
 
     scope = Scope.ROW
 
-    def __init__(self, name: str, reads: Iterable[str], told: str | None) -> None:
+    def __init__(self, name: str, reads: Iterable[str], doc: str | None) -> None:
         self.name = name
         self.reads = frozenset(reads)
         self.rows_one_by_one = 0
-        self.__doc__ = told
+        self.__doc__ = doc
         if unknown := unknown_parts(self.reads - {"name"}) + sorted(self.reads & {"name"}):
             raise ValueError(f"reads: {', '.join(unknown)} is not one of {', '.join(sorted(READS))}")
 

@@ -165,7 +165,7 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
         several_trees="MultiQuotaTree" in gates,
         no_default="DisableDefaultQuota" in gates,
         ignores_terminating="ElasticQuotaImmediateIgnoreTerminatingPod" in gates,
-        hears_late=quirks.quota_learns_of_pods_late,
+        counts_pods_late=quirks.quota_learns_of_pods_late,
     )
     revoke = RevokeRules(_duration(fields, "delayEvictTime", 120.0), _duration(fields, "revokePodInterval", 1.0))
     return ElasticQuotaPlugin(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import LendingTree, QuotaAccountState
 
-_HEARS_AFTER = 1.0
+_COUNTS_AFTER = 1.0
 """So many seconds later a pod counts that came when nothing else happens (KoordinatorQuirks)."""
 
 
@@ -81,9 +81,9 @@ class ElasticQuotaPlugin(ExtendedPlugin):
         self._book[1].catch_up()
         return self._book[1]
 
-    def _hear(self, cluster: Cluster, now: float) -> None:
-        if self._settings.book.hears_late and self._book is not None and self._book[0] is cluster:
-            self._book[1].hear(now)
+    def _count_late(self, cluster: Cluster, now: float) -> None:
+        if self._settings.book.counts_pods_late and self._book is not None and self._book[0] is cluster:
+            self._book[1].count_late(now)
 
     def refresh_leaves(self, cluster: Cluster) -> None:
         """Work out the runtime of every leaf, which is done now and then whether or not pods come."""
@@ -92,7 +92,7 @@ class ElasticQuotaPlugin(ExtendedPlugin):
                 list(tree.refresh(leaf.name))
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        self._hear(cluster, now)
+        self._count_late(cluster, now)
         if self._keeper is None or self._keeper[0] is not cluster:
             guarantees = self._settings.book.tree.guarantees
             keeper = QuotaKeeper(cluster, self.book, self.refresh_leaves, guarantees=guarantees)
@@ -106,12 +106,12 @@ class ElasticQuotaPlugin(ExtendedPlugin):
     def sync_at(self) -> float | None:
         keepers = (self._keeper[1] if self._keeper is not None else None, self._revoker)
         times = [keeper.wake_at() for keeper in keepers if keeper is not None]
-        if self._book is not None and self._book[1].unheard:
-            times.append(self._book[1].heard_at + _HEARS_AFTER)
+        if self._book is not None and self._book[1].uncounted:
+            times.append(self._book[1].counted_until + _COUNTS_AFTER)
         return min((at for at in times if at is not None), default=None)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        self._hear(cycle.cluster, cycle.now)
+        self._count_late(cycle.cluster, cycle.now)
         book, pod = self.book(cycle.cluster), cycle.pod
         tree_name, name = book.quota_of(pod)
         self.refreshed = {}

@@ -38,7 +38,7 @@ class BookRules:
     several_trees: bool = False
     no_default: bool = False
     ignores_terminating: bool = False
-    hears_late: bool = False
+    counts_pods_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class QuotaBook:
         self._listing = 0
         self._version = self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
-        self.unheard: set[str] = set()
+        self.uncounted: set[str] = set()
         """Pods without a place that are not counted yet, if pods are heard of late, by uid."""
-        self.heard_at = float("-inf")
+        self.counted_until = float("-inf")
         self._members: dict[tuple[str, str], dict[str, None]] = {}
         """The uids of the pods that are counted in a quota and have a place, by tree and quota."""
         self.trees: dict[str, LendingTree] = {}
@@ -128,18 +128,20 @@ class QuotaBook:
             self._set_totals()
         changed = cluster.pod_log.since(self._pod_mark) if self._pod_mark >= 0 else None
         self._pod_mark = cluster.pod_log.mark
-        self._count(cluster.pods if changed is None else changed, late=self._rules.hears_late and changed is not None)
+        self._count(
+            cluster.pods if changed is None else changed, late=self._rules.counts_pods_late and changed is not None
+        )
         if changed is None:
             self._count([uid for uid in self._counted if uid not in cluster.pods])
 
-    def hear(self, now: float) -> None:
+    def count_late(self, now: float) -> None:
         """Count the pods that came before this moment."""
-        if self.unheard and now > self.heard_at:
-            heard, self.unheard = sorted(self.unheard), set()
-            self._count(heard)
-            for uid in heard:  # those who keep the objects of quotas look again
+        if self.uncounted and now > self.counted_until:
+            counted, self.uncounted = sorted(self.uncounted), set()
+            self._count(counted)
+            for uid in counted:  # those who keep the objects of quotas look again
                 self._cluster.pod_log.touch(uid)
-        self.heard_at = max(now, self.heard_at)
+        self.counted_until = max(now, self.counted_until)
 
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
@@ -171,9 +173,9 @@ class QuotaBook:
         for uid in dict.fromkeys(uids):
             pod_state = self._cluster.pods.get(uid)
             if late and uid not in self._counted and pod_state is not None and pod_state.place is PodPlace.PENDING:
-                self.unheard.add(uid)
+                self.uncounted.add(uid)
             else:
-                self.unheard.discard(uid)
+                self.uncounted.discard(uid)
                 self._recount(uid, pod_state)
 
     def _recount(self, uid: str, pod_state: PodState | None) -> None:

@@ -114,7 +114,7 @@ class GangStep:
             if uid in self._cluster.pods
         ) or any(decision.get("again") for decision in self._decisions.values())
 
-    def tell(self, decision: Doc, message: str) -> None:
+    def note_message(self, decision: Doc, message: str) -> None:
         """The message that a pod was given at last."""
         self._messages[self._uid(decision)] = message
 

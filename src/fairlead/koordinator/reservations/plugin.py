@@ -244,11 +244,11 @@ class ReservationPlugin(ExtendedPlugin):
             reasons = {row: tuple(short) for row in note.pre.rows if (short := note.pre.refusal(cycle, row))}
         for at, row in _places(nodes, reasons):
             refused.setdefault(reasons[row], []).append(at)
-        for told, places in refused.items():
+        for texts, places in refused.items():
             mask = nodes.none()
             mask[places] = True
-            for reason in told:
-                yield Reject(Reason(self.name, reason), mask)
+            for text in texts:
+                yield Reject(Reason(self.name, text), mask)
 
     def _reserve_pod_filter(self, cycle: Cycle, nodes: Nodes) -> Iterator[Reject]:
         """Where a reservation may be: on the node that it names, and not beside reservations of another kind."""
@@ -293,8 +293,8 @@ class ReservationPlugin(ExtendedPlugin):
             *((number, f"had untolerated taint {taint}") for taint, number in sorted(tainted.items())),
             *self._node_reasons(note, refusals),
         ]
-        told = [f"{number} Reservation(s) {words}" for number, words in said if number]
-        return [*told, f"{owned} Reservation(s) matched owner total"]
+        reasons = [f"{number} Reservation(s) {words}" for number, words in said if number]
+        return [*reasons, f"{owned} Reservation(s) matched owner total"]
 
     def _node_reasons(self, note: ReservationNote, refusals: Refusals) -> list[tuple[int, str]]:
         """For reservations that matched, why their nodes were refused."""

@@ -217,8 +217,8 @@ def _candidates(
             wish = reservation_wish(pod)
         except (ValueError, AttributeError, TypeError):
             continue
-        told = counts.setdefault(row, MatchCounts())
-        if may_be_taken_over(pod, wish, request_of(pod), record, node, told, by_owners=by_owners):
+        match_counts = counts.setdefault(row, MatchCounts())
+        if may_be_taken_over(pod, wish, request_of(pod), record, node, match_counts, by_owners=by_owners):
             found.setdefault(row, []).append(pod)
     if not by_owners:
         for pods in found.values():

@@ -49,7 +49,7 @@ def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequenc
     holders = devices.holders_by_device()
     everywhere = _devices_and_rows(devices, len(names))
     return [
-        _Request(wanted, request, devices, selecting, holders, names).told(everywhere)
+        _Request(wanted, request, devices, selecting, holders, names).described(everywhere)
         for wanted in unallocated(pod, devices)
         for request in wanted.spec.requests
     ]
@@ -95,7 +95,7 @@ class _Request:
         self._holders = holders
         self._names = names
 
-    def told(self, everywhere: Iterable[tuple[Device, tuple[int, ...]]]) -> Doc:
+    def described(self, everywhere: Iterable[tuple[Device, tuple[int, ...]]]) -> Doc:
         request = self._request
         found: DeviceClass | None = self._devices.classes.get(request.device_class)
         doc: Doc = {

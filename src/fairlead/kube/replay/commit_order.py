@@ -29,7 +29,7 @@ class _Held:
     scenario: Doc
     number: int
     """Placements with a number below this one came before it."""
-    heard: float
+    counted_at: float
     late: list[Doc] = field(default_factory=list)
     """Pods that were placed before it and bound after it."""
 
@@ -72,7 +72,7 @@ class CommitOrder:
         return [self._as_decided(held) for held in sorted(ready, key=lambda held: held.number)]
 
     def _is_ready(self, held: _Held, now: float) -> bool:
-        age = now - held.heard
+        age = now - held.counted_at
         return held.number < 0 or age >= _PATIENCE or (age >= _SETTLED and not self._lacks(held.number))
 
     def _lacks(self, number: int) -> bool:

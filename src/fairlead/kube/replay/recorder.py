@@ -57,7 +57,7 @@ class DecisionRecorder:
             for _ in self._take(change):
                 pass
 
-    def hear(self, changes: Iterable[Change]) -> list[Doc]:
+    def take_changes(self, changes: Iterable[Change]) -> list[Doc]:
         return [scenario for change in changes for scenario in self._take(change)]
 
     def _take(self, change: Change) -> Iterator[Doc]:

@@ -60,7 +60,7 @@ class RecordedForm:
     """The first thing that is wrong with a line; empty if nothing is."""
     decisions: Callable[[Scenario, ReplayMeans], Iterator[list[DecisionDifference]]]
     """Decides again; the differences of each decision."""
-    told_by: Sequence[str] = ()
+    recognised_by: Sequence[str] = ()
     left_out: str = ""
     """Why a replay may end before the last entry of `mark`, if it may."""
 
@@ -84,8 +84,8 @@ def _forms() -> tuple[RecordedForm, ...]:
 
 def _form_of(doc: Doc) -> RecordedForm | None:
     marked = [form for form in _forms() if form.mark in doc]
-    told = (form for form in marked if any(name in doc for name in form.told_by))
-    return next(told, next((form for form in marked if not form.told_by), None))
+    matching = (form for form in marked if any(name in doc for name in form.recognised_by))
+    return next(matching, next((form for form in marked if not form.recognised_by), None))
 
 
 def scenarios_in(path: Path) -> Iterator[Scenario]:

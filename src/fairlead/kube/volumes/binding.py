@@ -158,10 +158,10 @@ class VolumeBinding(Plugin):
             return
         storage, reserved = storage_of(cycle.cluster), plan.reserved
         for _, volume in reserved.bindings:
-            if volume.name not in reserved.told:
+            if volume.name not in reserved.accepted:
                 storage.volumes.restore(volume.name)
         for claim in reserved.provisions:
-            if claim.key not in reserved.told:
+            if claim.key not in reserved.accepted:
                 storage.claims.restore(claim.key)
         plan.reserved = None
 

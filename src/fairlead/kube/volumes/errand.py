@@ -38,7 +38,7 @@ class Reserved:
     node: str
     bindings: list[tuple[Claim, Volume]]
     provisions: list[Claim]
-    told: set[str] = field(default_factory=set)
+    accepted: set[str] = field(default_factory=set)
 
 
 Record = TypeVar("Record")
@@ -70,7 +70,7 @@ class BindVolumes:
                 continue
             if reply.error is not None:
                 return failed(reply.error.message)
-            self._reserved.told.add(key)
+            self._reserved.accepted.add(key)
             self._versions[key] = _version(reply.doc)
         if self._unanswered:
             return None

@@ -107,7 +107,7 @@ class LabRun:
         self._policy = policy
         self._writer = writer
         self._rng = Random(f"{seed}/run")
-        self._told = START, 0.0  # the clock's time and the run's
+        self._synced = START, 0.0  # the clock's time and the run's
         self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues))
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
@@ -125,10 +125,10 @@ class LabRun:
     def time(self) -> float:
         """Seconds since the start of the run. It is asked for every change, and stands still for many."""
         now = self.cluster.now
-        known, time = self._told
+        known, time = self._synced
         if now != known:
             time = round(now - START, 6)
-            self._told = now, time
+            self._synced = now, time
         return time
 
     @property

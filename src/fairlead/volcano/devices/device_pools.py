@@ -35,18 +35,18 @@ class DevicePool(ABC, Generic[Held]):
     """The resource that is counted here alone, if there is one."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Mapping[str, str]] = {}
+        self._annotated: dict[str, Mapping[str, str]] = {}
         """By pod, the annotations that go with a binding, until they show. Kept from round to round."""
 
     def open(self, round: Round) -> None:
         self.round = round
         self._holdings: Holdings[Held] = Holdings(self.take)
-        told, self._told = self._told, {}
+        before, self._annotated = self._annotated, {}
         for row in self.build():
             for task in round.resources.tasks_on(row):
-                said = told.get(task.uid, EMPTY)
+                said = before.get(task.uid, EMPTY)
                 if not said.keys() <= task.pod.annotations.keys():
-                    self._told[task.uid] = said
+                    self._annotated[task.uid] = said
                 held = self.recall(task, row)
                 if held:
                     self._holdings.put(task.uid, held)
@@ -63,12 +63,12 @@ class DevicePool(ABC, Generic[Held]):
 
     def said_to(self, task: Task, key: str) -> str:
         """An annotation of a pod, also if it is still on its way."""
-        return task.pod.annotations.get(key) or self._told.get(task.uid, EMPTY).get(key, "")
+        return task.pod.annotations.get(key) or self._annotated.get(task.uid, EMPTY).get(key, "")
 
-    def tell(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
+    def annotations_for(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
         """What a pod is to be told with its binding."""
         said = self.annotations(task, held)
-        self._told[task.uid] = said
+        self._annotated[task.uid] = said
         return said
 
     # ---- what each kind says ----
@@ -148,7 +148,7 @@ class DevicePool(ABC, Generic[Held]):
 
     def release(self, task: Task) -> None:
         if self._holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
-            self._told.pop(task.uid, None)
+            self._annotated.pop(task.uid, None)
 
     # ---- simulated evictions ----
 

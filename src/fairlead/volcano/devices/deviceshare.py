@@ -144,7 +144,7 @@ class DeviceShare(TierPlugin):
         if held is None:
             return pool.why_not(task.row)
         if not known and task.status is not TaskStatus.PIPELINED:
-            self._tell(task, pool.tell(task, held))
+            self._annotate(task, pool.annotations_for(task, held))
             self._lock(pool, task)
         return ""
 
@@ -156,7 +156,7 @@ class DeviceShare(TierPlugin):
 
     # ---- what goes with the binding ----
 
-    def _tell(self, task: Task, annotations: Mapping[str, str]) -> None:
+    def _annotate(self, task: Task, annotations: Mapping[str, str]) -> None:
         cycle = self._round.cycles.get(task.uid)
         if cycle is not None:
             cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), **annotations}

@@ -226,12 +226,12 @@ def _topology(round: Round, job: Job) -> QueueCheck:
 
 
 def _nodes(job: Job) -> QueueCheck:
-    told = _fit_errors(job)
-    if not told:
+    fit_errors = _fit_errors(job)
+    if not fit_errors:
         return (
             QueueCheck("nodes", True, "no node refused it")
             if job.is_ready
             else QueueCheck("nodes", None, "none was tried")
         )
-    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in told)
+    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in fit_errors)
     return QueueCheck("nodes", None if job.is_ready else False, "; ".join(texts))

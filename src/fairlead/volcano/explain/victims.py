@@ -27,12 +27,12 @@ EVICTING = _WITHIN | _BETWEEN
 
 def who_might_go(driver: RoundDriver, round: Round, job: Job) -> tuple[ProtectedPod, ...]:
     """Tasks that were evicted for a job and, while it waits, those that were not. Empty if no action evicts."""
-    told = list(driver.evictions.about(job))
+    victims = list(driver.evictions.about(job))
     if not job.is_ready:
-        known = {one.name for one in told}
+        known = {one.name for one in victims}
         others = (task for task in _placed(round, job) if task.key not in known)
-        told += islice(_ruled_out(driver, round, job, others), max(0, _NAMED - len(told)))
-    return tuple(told)
+        victims += islice(_ruled_out(driver, round, job, others), max(0, _NAMED - len(victims)))
+    return tuple(victims)
 
 
 def _placed(round: Round, job: Job) -> Iterator[Task]:

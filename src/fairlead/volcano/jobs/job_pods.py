@@ -138,9 +138,9 @@ class JobPods:
         """The Job of a pod of which perhaps only the name is known."""
         metadata = doc["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
-        told = (metadata.get("annotations") or {}).get(JOB_NAME)
-        if told or not self._pods:
-            return (namespace, told) if told else None
+        job_name = (metadata.get("annotations") or {}).get(JOB_NAME)
+        if job_name or not self._pods:
+            return (namespace, job_name) if job_name else None
         parts = name.split("-")
         candidates = ((namespace, "-".join(parts[:cut])) for cut in range(len(parts) - 1, 0, -1))
         return next((job for job in candidates if name in self._pods.get(job, ())), None)

@@ -69,7 +69,7 @@ class JobSurroundings:
             return []
         writes: list[Write] = []
         is_new = state.phase == PENDING
-        told = {} if self._quirks.refused_pods_stop_status and self.refusal(job) else controlled
+        marked = {} if self._quirks.refused_pods_stop_status and self.refusal(job) else controlled
         known = self._of(job)
         for plugin in self.plugins(job):
             mark = f"plugin-{plugin.name}"
@@ -79,7 +79,7 @@ class JobSurroundings:
                 missing = list(self._creations(job, plugin, known))
                 writes += missing
                 if plugin.marks_job and not missing:
-                    told[mark] = plugin.name
+                    marked[mark] = plugin.name
                 continue
             known.wanted.pop(plugin.name, None)
             if self._follows_spec(state.phase):

@@ -111,7 +111,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
         self._held = HeldStatuses()
         self._commands: dict[Key, Doc] = {}
-        self._told_pending: dict[Key, str] = {}
+        self._pending_emitted: dict[Key, str] = {}
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
@@ -159,7 +159,7 @@ class VolcanoJobs(Reconciler[Key]):
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        for memory in (self._foreign, self._current, self._told_pending, self._after_status):
+        for memory in (self._foreign, self._current, self._pending_emitted, self._after_status):
             memory.pop(key, None)
         del self._seen[key]
         self._held.forget(key)
@@ -211,11 +211,11 @@ class VolcanoJobs(Reconciler[Key]):
             self._wait_for_more(key)
             return rest
         work, put_off = self._requests.next_work(key, job, now)
-        told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
+        events = [write for chosen in put_off for write in self._emit_delay(job, chosen, now)]
         if why := self._refused_pods.pop(key, ""):
-            told += self._tell(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
+            events += self._emit_event(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
         try:
-            return told + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
+            return events + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
         except Exception:
             if work is not None:
                 self._requests.try_later(key, work, now)  # a plugin may raise, and the work must not be lost with it
@@ -235,11 +235,13 @@ class VolcanoJobs(Reconciler[Key]):
         self._current[key] = work
         if job["metadata"].get("deletionTimestamp"):
             return []
-        told: list[Write] = []
+        events: list[Write] = []
         if work.gave_up:
-            told = self._tell(job, "ExecuteAction", f"Job failed on action {work.gave_up} for retry limit reached")
+            events = self._emit_event(
+                job, "ExecuteAction", f"Job failed on action {work.gave_up} for retry limit reached"
+            )
         elif work.action != SYNC_JOB and work.requests[0].delay is None:
-            told = self._tell(job, "ExecuteAction", f"Start to execute action {work.action} ")
+            events = self._emit_event(job, "ExecuteAction", f"Start to execute action {work.action} ")
         self._requests.carried_out(key, work)
         if leftover := unfinished_kill(job, self._pods.of(key).values()):
             self._requests.put_back(key, work, without={pod.uid for pod in leftover})
@@ -247,11 +249,11 @@ class VolcanoJobs(Reconciler[Key]):
             return [write for pod in leftover for write in dismissal(pod)]
         move = move_for(phase_of(job), work.action, self._quirks)
         operation = self._sync if move.operation is MoveKind.SYNC else self._kill
-        return told + operation(key, job, move, work, now)
+        return events + operation(key, job, move, work, now)
 
-    def _tell_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
+    def _emit_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
         text = f"Execute action {chosen.action} after {format_duration(chosen.delay or 0.0)}"
-        return self._tell(job, "ExecuteAction", text)
+        return self._emit_event(job, "ExecuteAction", text)
 
     # Commands
 
@@ -267,13 +269,13 @@ class VolcanoJobs(Reconciler[Key]):
             self._commands[key] = command
             yield delete(VC_COMMAND, command)
         else:
-            yield from self._tell_command(job, command, now)
+            yield from self._emit_command(job, command, now)
             self._ask(job_key, request_of(command, noted=True))
 
-    def _tell_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
+    def _emit_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
         action = command.get("action") or ""
         text = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
-        return self._tell(job, "CommandIssued", text)
+        return self._emit_event(job, "CommandIssued", text)
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         if key in self._seen:
@@ -287,7 +289,7 @@ class VolcanoJobs(Reconciler[Key]):
         job = self.view.get(VC_JOB, *job_key)
         if job is not None:
             self._ask(job_key, request_of(command, noted=False))
-            yield from self._tell_command(job, command, now)
+            yield from self._emit_command(job, command, now)
 
     # Sync
 
@@ -310,15 +312,15 @@ class VolcanoJobs(Reconciler[Key]):
             writes += self._beside.claims(job, controlled) if state.phase == PENDING else []
         except ClaimIsMissing as error:
             self._requests.try_later(key, work, now)
-            told = self._tell(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
-            return writes + told + self._status(job, state, controlled, now)
+            events = self._emit_event(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
+            return writes + events + self._status(job, state, controlled, now)
         is_complete = not any(write.verb is Verb.CREATE for write in writes)
         group = find_group(self.view, job)
         if group is None:
             writes.append(create(VC_POD_GROUP, self._groups.build(job)))
         elif changes := self._groups.changes(job, group):
             writes.append(patch(VC_POD_GROUP, group, {"spec": changes}))
-        writes += self._tell_pending(key, job, group)
+        writes += self._emit_pending(key, job, group)
         if not is_complete:
             self._sync_again(key)  # what is being made is noted in the status when it is known to be there
             return writes
@@ -331,7 +333,7 @@ class VolcanoJobs(Reconciler[Key]):
             return writes + self._status(job, state, controlled, now)
         if refusal := self._beside.refusal(job):
             self._requests.try_later(key, work, now)
-            return [*writes, *self._tell_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
+            return [*writes, *self._emit_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
         pods = self._pod_writes(key, job, state, group["metadata"]["name"])
         if pods:
             self._sync_again(key)
@@ -343,18 +345,18 @@ class VolcanoJobs(Reconciler[Key]):
         move.rule(spec, state)
         return writes + self._status(job, state, controlled, now)
 
-    def _tell_pending(self, key: Key, job: Doc, group: Doc | None) -> list[Write]:
+    def _emit_pending(self, key: Key, job: Doc, group: Doc | None) -> list[Write]:
         """Why the scheduler does not let the pods start, whenever it says something new."""
         text = pending_text(job, group)
-        if self._told_pending.get(key, "") == text:
+        if self._pending_emitted.get(key, "") == text:
             return []
-        self._told_pending[key] = text
-        return self._tell(job, "PodGroupPending", text, warning=True) if text else []
+        self._pending_emitted[key] = text
+        return self._emit_event(job, "PodGroupPending", text, warning=True) if text else []
 
-    def _tell_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
+    def _emit_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
         if self._quirks.refused_pods_stop_status:
             return []  # the original tells its log alone
-        return self._tell(job, "PluginError", refusal, warning=True)
+        return self._emit_event(job, "PluginError", refusal, warning=True)
 
     def _note_command(self, work: JobWork, controlled: dict[str, str]) -> None:
         """Have the status say which Commands were carried out, and these deleted once it does."""
@@ -488,5 +490,5 @@ class VolcanoJobs(Reconciler[Key]):
             self._requests.try_later(key, work, now)
             self._wait_for_more(key)
 
-    def _tell(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
+    def _emit_event(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
         return list(self.event(VC_JOB, job, reason, message, warning=warning, component=COMPONENT))

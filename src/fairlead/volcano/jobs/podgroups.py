@@ -204,5 +204,5 @@ def _topology(pod: Doc) -> dict[str, Any] | None:
     mode, tier = _annotations(pod).get(MODE_ANNOTATION), _annotations(pod).get(TIER_ANNOTATION)
     if mode is None and tier is None:
         return None
-    told: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
-    return told | ({"highestTierAllowed": int(tier)} if tier is not None and tier.isdigit() else {})
+    topology: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
+    return topology | ({"highestTierAllowed": int(tier)} if tier is not None and tier.isdigit() else {})

@@ -125,10 +125,10 @@ async def _explanation(asked: Sequence[Connection], name: str) -> dict[str, Any]
         found = [queue for queue in queues if queue["metadata"]["name"] == name]
         if not found:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found') from None
-        return told_by_objects(found[0])
+        return usage_of_objects(found[0])
 
 
-def told_by_objects(queue: Doc) -> dict[str, Any]:
+def usage_of_objects(queue: Doc) -> dict[str, Any]:
     """What the object alone says, in the form of an explanation."""
     spec, status = queue.get("spec") or {}, queue.get("status") or {}
     lines = {

@@ -65,7 +65,7 @@ class VolcanoQueues(Reconciler[str]):
         self._counts: Counter[str] = Counter()  # queue -> groups
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
-        self._told: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
+        self._written_spec: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
         self._wishes: dict[str, str] = {}  # queue -> the action that a Command asked for
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
@@ -97,13 +97,13 @@ class VolcanoQueues(Reconciler[str]):
         self._children.get(self._parent.pop(name, ""), set()).discard(name)
         if gone:
             self._wishes.pop(name, None)
-            self._told.pop(name, None)
+            self._written_spec.pop(name, None)
         else:
             self._parent[name] = (queue.get("spec") or {}).get("parent") or ROOT
             self._children.setdefault(self._parent[name], set()).add(name)
-            told = (queue.get("spec") or {}, queue["metadata"].get("annotations") or {})
-            if self._told.get(name) != told:  # a status that others write is left alone until something happens
-                self._told[name] = told
+            current = (queue.get("spec") or {}, queue["metadata"].get("annotations") or {})
+            if self._written_spec.get(name) != current:  # a status that others write starts no visit
+                self._written_spec[name] = current
                 self.queue.add(name)
         for child in self._children.get(name, ()):
             self.queue.add(child)
@@ -139,11 +139,11 @@ class VolcanoQueues(Reconciler[str]):
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
         state, action, mark = self._decision(name, queue)
         wanted = next_state(state, action, groups=self._counts[name])
-        told: list[Write] = []
+        current: list[Write] = []
         if wanted != status.get("state"):
             # The definition requires `allocated`, which is the scheduler's to fill.
             required: Doc = {} if "allocated" in status else {"allocated": {}}
-            told.append(patch_status(VC_QUEUE, queue, required | {"state": wanted}))
+            current.append(patch_status(VC_QUEUE, queue, required | {"state": wanted}))
         changes: Doc = {}
         if name != ROOT and not spec.get("parent"):
             changes["spec"] = {"parent": ROOT}
@@ -151,7 +151,7 @@ class VolcanoQueues(Reconciler[str]):
             changes["metadata"] = {"annotations": {CLOSED_BY_PARENT: mark}}
         marked = [patch(VC_QUEUE, queue, changes)] if changes else []
         # Admission refuses changes of a queue that is Closing: it is marked while it is open, before or after.
-        yield from told + marked if action == _OPEN_QUEUE else marked + told
+        yield from current + marked if action == _OPEN_QUEUE else marked + current
         if action == _CLOSE_QUEUE and wanted != state:
             yield from self.event(VC_QUEUE, queue, _CLOSE_QUEUE, "Close queue succeed")
 

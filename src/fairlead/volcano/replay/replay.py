@@ -186,8 +186,8 @@ class Guide(Choices, Witness):
     def evicted(self, task: Task, preemptor: Task | None) -> None:
         """Whom it is for is not told of evictions that were thought through before."""
         step = {"do": "evict", "pod": task.name}
-        told = preemptor is not None and "for" in self._peek()
-        self._meet({**step, "for": preemptor.name} if preemptor is not None and told else step)
+        selected = preemptor is not None and "for" in self._peek()
+        self._meet({**step, "for": preemptor.name} if preemptor is not None and selected else step)
 
     def committed(self) -> None:
         self._meet({"do": "commit"})
@@ -433,12 +433,12 @@ def _jobs_of(field: str, round: Round) -> Iterator[str]:
 
 def _with_actions(steps: Sequence[Doc]) -> list[Doc]:
     """The steps, each with the action it belongs to."""
-    told: list[Doc] = []
+    selected: list[Doc] = []
     action = ""
     for step in steps:
         action = step.get("action", action)
-        told.append({**step, "action": action})
-    return told
+        selected.append({**step, "action": action})
+    return selected
 
 
 def _earlier(doc: Doc) -> tuple[str, str | None]:

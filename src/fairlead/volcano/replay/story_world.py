@@ -104,8 +104,8 @@ class _Sessions:
         self._held += changes
         if now < self._next:
             return self._scheduler.step(now, (), replies) if replies else []
-        told, self._held = self._held, []
-        return self._scheduler.step(now, told, replies)
+        taken, self._held = self._held, []
+        return self._scheduler.step(now, taken, replies)
 
     def wake_at(self) -> float | None:
         due = self._scheduler.wake_at()

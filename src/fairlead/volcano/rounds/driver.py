@@ -257,12 +257,12 @@ class RoundDriver:
         self._tally.closed(round)
         round.overlay.hide()
         writes = self._writer.closing(round, self.last)
-        self._changed |= self._writer.told.holding
+        self._changed |= self._writer.written.holding
         return writes
 
     def failed(self, write: Write) -> None:
         """A write of a round failed."""
-        self._writer.told.failed(write)
+        self._writer.written.failed(write)
 
     def cycle_of(self, task: Task, now: float) -> Cycle:
         """The cycle in which the filters of a task that is to be bound left their notes, for the plugins that prepare

@@ -315,12 +315,12 @@ class Tiers(OrderQuestions, NodeQuestions, VictimQuestions, JobQuestions, Simula
     def allocated(self, task: Task) -> Status | None:
         """All plugins are told; the last failure counts."""
         failure: Status | None = None
-        for tell in self._each("allocated"):
-            said: Status | None = tell(task)
+        for notify in self._each("allocated"):
+            said: Status | None = notify(task)
             if said is not None and not said.ok:
                 failure = said
         return failure
 
     def deallocated(self, task: Task) -> None:
-        for tell in self._each("deallocated"):
-            tell(task)
+        for notify in self._each("deallocated"):
+            notify(task)

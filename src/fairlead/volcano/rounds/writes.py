@@ -34,16 +34,16 @@ class RoundWriter:
     def __init__(self, name: str, recorder: EventRecorder) -> None:
         self._name = name
         self._recorder = recorder
-        self.told = WrittenStatuses()
+        self.written = WrittenStatuses()
 
     # ---- the end of a round ----
 
     def closing(self, round: Round, closing: Closing) -> list[Write]:
         writes: list[Write] = []
-        self.told.holding = False
+        self.written.holding = False
         gathering: set[str] = set()
         for group in closing.groups:
-            if self.told.is_gathering(group, round.now):
+            if self.written.is_gathering(group, round.now):
                 gathering.add(group.job.uid)
             else:
                 writes += self._group(round, group)
@@ -52,12 +52,12 @@ class RoundWriter:
                 writes += self._pod(round, pod)
         writes += self._queues(round, closing)
         for (_, note), job in round.outcome.notes.items():
-            writes += self._tell(round, job, kind="Normal", reason="Unschedulable", note=note)
-        self.told.keep((group.job.group.uid for group in closing.groups), len(closing.pods))
+            writes += self._emit_event(round, job, kind="Normal", reason="Unschedulable", note=note)
+        self.written.keep((group.job.group.uid for group in closing.groups), len(closing.pods))
         return writes
 
     def _group(self, round: Round, report: GroupReport) -> list[Write]:
-        if self.told.is_binding(report, round.now) or self.told.is_counting(report, round.now):
+        if self.written.is_binding(report, round.now) or self.written.is_counting(report, round.now):
             return []
         job, changed = report.job, report.changed and self._is_new_status(report)
         group = job.group
@@ -67,17 +67,17 @@ class RoundWriter:
             if not waiting:
                 return writes  # its pods are being bound: the original warns that none of them is unschedulable
             note = f"{waiting}/{len(job.tasks)} tasks in gang unschedulable: {job.fit_error()}"
-            return writes + self._tell(round, job, kind="Warning", reason="Unschedulable", note=note)
+            return writes + self._emit_event(round, job, kind="Warning", reason="Unschedulable", note=note)
         if changed and job.tasks:
-            writes += self._tell(round, job, kind="Normal", reason="Scheduled", note="pod group is ready")
+            writes += self._emit_event(round, job, kind="Normal", reason="Scheduled", note="pod group is ready")
         return writes
 
     def _is_new_status(self, report: GroupReport) -> bool:
         group, said = report.job.group, (report.phase, report.counted, said_of(report.conditions))
-        return self.told.is_new(VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said)
+        return self.written.is_new(VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said)
 
-    def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
-        if not self.told.is_news(job.group.uid, kind, reason, note, round.now):
+    def _emit_event(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
+        if not self.written.is_news(job.group.uid, kind, reason, note, round.now):
             return []
         return self._recorder.record(
             job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
@@ -95,7 +95,7 @@ class RoundWriter:
             nominated=report.nominated or None,
         )
         said = (report.reason, report.message, report.nominated)
-        if patch is None or not self.told.is_new(
+        if patch is None or not self.written.is_new(
             kinds.POD, patch.namespace, patch.name, version=pod_state.seen.resource_version, said=said
         ):
             return []
@@ -120,7 +120,7 @@ class RoundWriter:
                 listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
                 gone = {resource: None for resource in known or () if resource not in units}
                 said = listed | gone
-                if self.told.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
+                if self.written.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
                     yield _status(VC_QUEUE, "", name, {"allocated": said})
 
     def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:

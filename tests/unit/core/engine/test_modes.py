@@ -54,7 +54,7 @@ class FirstRowMode(SchedulingMode):
     def reconfigure(self, profiles: Sequence[Profile]) -> None:
         self.profiles = {profile.name: profile for profile in profiles if self.serves(profile)}
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         self.told += [f"heard {len(replies)}"] if replies else []
 
     def step(self, now: float, changes: Sequence[Change], interrupted_by: Sized) -> None:

@@ -119,8 +119,8 @@ class Jobs(Reconciler[Key]):
         limit = _number(job, "backoffLimit", 6)
         conditions = {one["type"]: one for one in (job.get("status") or {}).get("conditions") or ()}
         if "FailureTarget" in conditions:
-            told = conditions["FailureTarget"]
-            return _Ending(False, told["reason"], told["message"])
+            failure = conditions["FailureTarget"]
+            return _Ending(False, failure["reason"], failure["message"])
         if tally.failures > limit or self._restarted_too_often(job, active, limit):
             return _TOO_MANY_FAILURES
         deadline = _deadline(job)

@@ -196,14 +196,14 @@ class ReplicaSets(Reconciler[Key]):
             return [one for one in conditions if one["type"] != "ReplicaFailure"]
         if any((one["type"], one["status"]) == ("ReplicaFailure", "True") for one in conditions):
             return conditions  # each refusal names another pod; telling all of them would never end
-        told = {
+        condition = {
             "type": "ReplicaFailure",
             "status": "True",
             "lastTransitionTime": timestamp(now),
             "reason": "FailedCreate",
             "message": failure,
         }
-        return with_condition(conditions, told)
+        return with_condition(conditions, condition)
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         if reply.error is not None and reply.write.verb is Verb.CREATE:

@@ -137,7 +137,7 @@ class Binding:
     """Why it ended; None while it has not, and if the pod is bound."""
     past_permit = False
     preempted = False
-    told = ""
+    announced = ""
     """The node to which the pod was told that it is nominated while it waits."""
     keeps_nomination = False
     """Whether the pod stays nominated to its node if its permission is refused."""
@@ -234,7 +234,7 @@ class Binding:
 
     def note_condition(self, node_name: str) -> None:
         """The condition that was written for the pod names this node as its nomination."""
-        self.told = node_name
+        self.announced = node_name
 
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
         """Go on as far as possible; returns the writes."""

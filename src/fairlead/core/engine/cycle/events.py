@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SERIES_ENDS_AFTER = 6 * 60.0
 _SERIES_WRITTEN_EVERY = 30 * 60.0
 _SWEEP_EVERY = 60.0
-_TOLD_ONCE = ("Normal", "Scheduled")
+_EMITTED_ONCE = ("Normal", "Scheduled")
 """Of a pod this is told once, so that no series is kept of it: at 100 pods a second they would be tens of thousands."""
 
 Key = tuple[str, ...]
@@ -87,7 +87,7 @@ class EventRecorder:
         self._serial += 1
         name = f"{pod.name}.{int(now * 1e9) + self._serial:x}"
         namespace = pod.namespace or "default"
-        if (kind, reason) != _TOLD_ONCE or isinstance(pod, PodGroup):
+        if (kind, reason) != _EMITTED_ONCE or isinstance(pod, PodGroup):
             self._series[key] = Series(namespace, name, 1, now, now)
         body: Doc = {
             "apiVersion": kinds.EVENT_V1.api_version,

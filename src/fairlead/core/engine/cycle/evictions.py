@@ -157,11 +157,11 @@ class Evictions:
         self._preemptions.sweep()
         self._swept_at = 2 * (len(self._deleted) + len(self._preemptions)) + _FEW
 
-    def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
         for reply in replies if self._of_write or self._sent_away else ():
             if reply.write in self._sent_away:
-                self._hear_of_sent_away(reply, now)
+                self._note_reply(reply, now)
             if reply.write not in self._of_write:
                 continue
             if self._is_worth_another(reply):
@@ -189,7 +189,7 @@ class Evictions:
             return self._lost.get(reply.write, 0.0) < 2 * FIRST_RESEND
         return isinstance(reply.error, Unreachable)
 
-    def _hear_of_sent_away(self, reply: Reply, now: float) -> None:
+    def _note_reply(self, reply: Reply, now: float) -> None:
         pause = self._sent_away.pop(reply.write)
         if reply.error is not None and not isinstance(reply.error, NotFound | Conflict):
             self._again.append((now + pause, reply.write))

@@ -43,7 +43,7 @@ class Failure:
     room: RoomMade = RoomMade.NOT_TRIED
     victims: tuple[Pod, ...] = ()
     extended: tuple[ExtenderAnswers, ...] = ()
-    told: str = ""
+    announced: str = ""
     """The node to which the pod's status was made to say that it is nominated; the watch may not have shown it yet."""
 
     @property
@@ -53,7 +53,7 @@ class Failure:
 
 
 def status_patch(
-    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
 ) -> Write | None:
     """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
     if the status has both already; `told` is the nominated node that it was sent last. For a pod that stands for
@@ -63,7 +63,7 @@ def status_patch(
     status: Doc = {}
     if reason and pod.scheduled_condition != ("False", reason, message):
         status["conditions"] = [_condition(pod, now, reason, message)]
-    if nominated is not None and nominated != (told or pod.nominated_node):
+    if nominated is not None and nominated != (announced or pod.nominated_node):
         status["nominatedNodeName"] = nominated or None
     if not status:
         return None

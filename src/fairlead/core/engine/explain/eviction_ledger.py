@@ -131,7 +131,7 @@ class EvictionLedger:
             changed[self._written.popleft()] = None
         return Write(Verb.PATCH, kinds.CONFIG_MAP, namespace, name, body={"data": changed}, note=_NOTE)
 
-    def hear(self, replies: Sequence[Reply]) -> None:
+    def take_replies(self, replies: Sequence[Reply]) -> None:
         """What became of the ConfigMap: it may exist already, somebody may have deleted it, or we may not write it."""
         for reply in replies if self.place is not None else ():
             if reply.error is None or reply.write.note != _NOTE:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 VERBOSITY_ANNOTATION = "scheduling.fairlead.io/verbosity"
 """On a pod: how much the log says of it, whatever the process' own verbosity is."""
-TELLS_DECISIONS, TELLS_EVERYTHING = 2, 4
+LOGS_DECISIONS, LOGS_EXPLANATIONS = 2, 4
 _FILTERING, _SCORING = ("pre_filter", "filter"), ("pre_score", "score")
 
 
@@ -76,8 +76,8 @@ def loud_decisions(scheduler: Scheduler, decisions: Iterable[Decision]) -> tuple
             continue
         wish = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
         verbosity = int(wish) if wish.isdecimal() else 0
-        if verbosity >= TELLS_DECISIONS:
-            explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= TELLS_EVERYTHING else None
+        if verbosity >= LOGS_DECISIONS:
+            explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= LOGS_EXPLANATIONS else None
             found.append(LoudDecision(decision, explained))
     return tuple(found)
 

@@ -98,11 +98,11 @@ def _unplaced(wishes: Sequence[int], free: list[int]) -> int:
 
 def _promises(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[int, str, Mapping[str, int], str]]:
     """Room of rows that is promised to others and that these pods have to leave them."""
-    told = {pod.uid for pod in pods}
+    counted = {pod.uid for pod in pods}
     for mode in scheduler.modes:
         for row, pod in mode.promised(pods[0].priority):
-            if pod.uid not in told:
-                told.add(pod.uid)
+            if pod.uid not in counted:
+                counted.add(pod.uid)
                 yield row, pod.key, pod.request, f"{scheduler.cluster.table.name(row)} is promised to it"
 
 

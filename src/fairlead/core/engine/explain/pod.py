@@ -64,7 +64,7 @@ class PlacedRecord:
     bound: bool = False
 
     @property
-    def _scores_tell(self) -> bool:
+    def _scores_are_known(self) -> bool:
         """Whether the scores were kept. Rounds do not keep them."""
         return self.placed.feasible == 1 or self.placed.runner_up is not None or bool(self.placed.chosen.scores)
 
@@ -82,7 +82,7 @@ class PlacedRecord:
             node=self.node,
             total_nodes=self.total,
             feasible_nodes=placed.feasible,
-            chosen=_scored(self.node, placed.chosen) if self._scores_tell else None,
+            chosen=_scored(self.node, placed.chosen) if self._scores_are_known else None,
             runner_up=_scored(self.other, placed.runner_up) if placed.runner_up else None,
             considered=self.victims,
             sequence=self.sequence,

@@ -125,7 +125,7 @@ class GangDriver:
             self._start(entry, gang, result, profile.gangs)
         else:
             self._refuse(entry, gang, pods, result)
-        self._tell_group(gang, result)
+        self._report_group(gang, result)
         self._explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
         return self._writes
 
@@ -255,10 +255,10 @@ class GangDriver:
         their gate."""
         status = result.status
         assert status is not None
-        told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
+        failures = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
         for pod in pods:
-            self._output.refused(entry, pod, told.get(id(pod), missing))
+            self._output.refused(entry, pod, failures.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
@@ -318,7 +318,7 @@ class GangDriver:
         entry.refuse(frozenset() if is_error else blamed, frozenset() if is_error else pending, message=words)
         self._backlog.put_back(entry, self._now)
 
-    def _tell_group(self, gang: Gang, result: Result) -> None:
+    def _report_group(self, gang: Gang, result: Result) -> None:
         """Write the condition of a native group. Once it says scheduled it stays so, also while the watch has not shown
         that write yet."""
         if gang.group is None or gang.api != NATIVE_GROUP_API:

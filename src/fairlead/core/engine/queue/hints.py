@@ -129,8 +129,8 @@ def _taint_change(interests: Sequence[Interest]) -> Iterator[Interest]:
     """Taint changes for a plugin that listens to new nodes but not to them. The original adds them too, because a node
     often becomes usable by losing a taint."""
     actions = [interest.event.action for interest in interests if interest.event.resource == events.NODE]
-    hears_of_new_nodes = any(action & ActionType.ADD for action in actions)
-    if hears_of_new_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in actions):
+    listens_to_new_nodes = any(action & ActionType.ADD for action in actions)
+    if listens_to_new_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in actions):
         yield Interest(_TAINT_CHANGE)
 
 

@@ -95,12 +95,12 @@ class Allowance:
         return put
 
     def says(self, more: Mapping[str, int]) -> str:
-        told = [
+        described = [
             f"{name} {format_quantity(self.limits[name] + amount, name)}"
             f" instead of {format_quantity(self.limits[name], name)}"
             for name, amount in more.items()
         ]
-        return f"with {self.field} {', '.join(told)} in the {self.kind.kind} {self.name}"
+        return f"with {self.field} {', '.join(described)} in the {self.kind.kind} {self.name}"
 
     def patch(self, more: Mapping[str, int]) -> Doc:
         return {"spec": {self.field: {name: format_quantity(self.limits[name] + more[name], name) for name in more}}}

@@ -20,10 +20,10 @@ def jobs_in(path: Path) -> list[Doc]:
     if not documents:
         raise ConfigError(f"{path}: no Job in there")
     for number, document in enumerate(documents, start=1):
-        told = (document.get("apiVersion"), document.get("kind")) if isinstance(document, dict) else (None, None)
-        if told != (VC_JOB.api_version, VC_JOB.kind):
+        declared = (document.get("apiVersion"), document.get("kind")) if isinstance(document, dict) else (None, None)
+        if declared != (VC_JOB.api_version, VC_JOB.kind):
             raise ConfigError(
-                f"{path}: document {number} is {told[1] or 'no object'} of {told[0] or 'no apiVersion'}",
+                f"{path}: document {number} is {declared[1] or 'no object'} of {declared[0] or 'no apiVersion'}",
                 hint=f"only {VC_JOB.kind} of {VC_JOB.api_version} can be run; kubectl apply takes the rest",
             )
     return documents
