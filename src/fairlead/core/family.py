@@ -143,7 +143,7 @@ class Family(NamedTuple):
     """A mapping from API groups to the GroupReader of the family's PodGroups there."""
     group_annotations: str = ""
     """A mapping from annotations by which a pod names its group to the API group of that group."""
-    group_wishes: str = ""
+    group_preferences: str = ""
     """A GroupReader of annotations: what those of the family say of groups of other APIs."""
     group_of: str = ""
     """A function (labels, annotations) -> str: the name of the group that they put a pod into, for groups that the

@@ -40,14 +40,14 @@ class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`. `last` is what watchers
     see of one that went, a document that nobody else has."""
 
-    __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "shown", "version")
+    __slots__ = ("_gone", "_has_last_state", "after", "at", "before", "key", "kind", "shown", "version")
 
     def __init__(
         self, kind: Kind, version: int, before: Record | None, after: Record | None, at: float, last: Doc | None = None
     ) -> None:
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
         self._gone: Record | None = None
-        self._says_farewell = last is not None and before is not None
+        self._has_last_state = last is not None and before is not None
         if last is not None and before is not None:
             last["metadata"]["resourceVersion"] = str(version)
             self._gone = Record(before.namespace, before.name, version, None, last)
@@ -78,7 +78,7 @@ class Event:
     def forget_documents(self) -> None:
         """Keep no more than the records, for those who come later."""
         self.shown = None
-        if not self._says_farewell:
+        if not self._has_last_state:
             self._gone = None  # made anew of `before` when somebody asks
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:

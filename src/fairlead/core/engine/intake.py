@@ -176,7 +176,7 @@ class Intake:
         key = f"{group.api}:{group.key}"
         self._backlog.gang_changed(key, now, group=True)
         gang = self._cluster.gangs.get(key)
-        if gang is not None and old is not None and new is not None and old.wishes != new.wishes:
+        if gang is not None and old is not None and new is not None and old.preferences != new.preferences:
             self._backlog.activate(gang.pending()[:1], now)
 
 

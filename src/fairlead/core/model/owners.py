@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.documents import EMPTY
-from fairlead.core.model.group import GroupPolicy, PodGroup, topology_wishes
+from fairlead.core.model.group import GroupPolicy, PodGroup, topology_preferences
 from fairlead.core.model.owner_sizes import owner_of
 from fairlead.core.model.pod import GANG_ANNOTATION, OWNER_GROUP_API, gang_size, group_ref, owned_group_name
 
@@ -65,7 +65,7 @@ def owned_group(pod: Pod, size: int, *, unknown: str = "") -> PodGroup:
         created=pod.created,
         resource_version="",
         unknown=unknown,
-        **topology_wishes(pod.annotations, OWNER_GROUP_API),
+        **topology_preferences(pod.annotations, OWNER_GROUP_API),
     )
 
 

@@ -241,8 +241,8 @@ def _group_ref(
                 return group_ref(api, namespace, name)
     if name := labels.get(COSCHEDULING_GROUP_LABEL):
         return group_ref(COSCHEDULING_GROUP_API, namespace, name)
-    wish = annotations.get(GANG_ANNOTATION)
-    if wish and (wish == "auto" or gang_size(annotations)):
+    wanted = annotations.get(GANG_ANNOTATION)
+    if wanted and (wanted == "auto" or gang_size(annotations)):
         name = owned_group_name(labels, _controller(owners) if owners else None)
         return group_ref(OWNER_GROUP_API, namespace, name) if name else None
     return None
@@ -269,8 +269,8 @@ def _named_group(labels: Mapping[str, str], annotations: Mapping[str, str]) -> s
 def gang_size(annotations: Mapping[str, str], *, auto: bool = False) -> int:
     """How many pods of one owner must start together, as far as the pod itself says: a number of its own, or (`auto`)
     that of its LeaderWorkerSet. 0 if it does not."""
-    wish = annotations.get(GANG_ANNOTATION, "auto" if auto else "")
-    size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wish == "auto" else wish
+    wanted = annotations.get(GANG_ANNOTATION, "auto" if auto else "")
+    size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wanted == "auto" else wanted
     return int(size) if size.isascii() and size.isdigit() else 0
 
 

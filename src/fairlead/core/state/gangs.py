@@ -109,7 +109,7 @@ class Gang:
         """An attempt has given places to members, and enough have one now; they are unbound until they are on nodes."""
         self._unbound.update(uids)
 
-    def send_away(self, uids: Iterable[str]) -> None:
+    def evict(self, uids: Iterable[str]) -> None:
         """Members are evicted because the gang did not become whole."""
         self.sent_away.update(uids)
 

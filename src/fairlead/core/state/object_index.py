@@ -1,7 +1,7 @@
 """ObjectIndex: the objects besides pods and nodes that policies read, compiled, by kind and name.
 
 Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
-A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
+A KindIndex's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
 `since` tells what changed after a version, so that it need not start from scratch.
 """
 
@@ -93,7 +93,7 @@ def indexed_watches(*, modes: bool, more: Collection[Kind] = ()) -> list[Watch]:
 _REMEMBERED = 1 << 14
 
 
-class Shelf(dict[str, Any]):
+class KindIndex(dict[str, Any]):
     """Records of one kind by `namespace/name`, or by name where there are no namespaces."""
 
     def __init__(self) -> None:
@@ -118,22 +118,22 @@ class Shelf(dict[str, Any]):
 
 class ObjectIndex:
     def __init__(self) -> None:
-        self._by_kind: dict[Kind, Shelf] = {kind: Shelf() for kind in COMPILERS}
+        self._by_kind: dict[Kind, KindIndex] = {kind: KindIndex() for kind in COMPILERS}
 
-    def of(self, kind: Kind) -> Shelf:
+    def of(self, kind: Kind) -> KindIndex:
         return self._by_kind[kind]
 
     def apply(self, change: Change) -> tuple[Any, Any]:
         """Take in a change; returns the records before and after."""
-        shelf = self._by_kind[change.kind]
+        kind_index = self._by_kind[change.kind]
         key = object_key(change.doc)
-        old = shelf.get(key)
+        old = kind_index.get(key)
         if change.gone:
-            shelf.pop(key, None)
-            shelf.touch(key)
+            kind_index.pop(key, None)
+            kind_index.touch(key)
             return old, None
         later = _LATER.get(change.kind) if old is not None else None
         new = COMPILERS[change.kind](change.doc) if later is None else later(old, change.doc)
-        shelf[key] = new
-        shelf.touch(key)
+        kind_index[key] = new
+        kind_index.touch(key)
         return old, new

@@ -20,7 +20,7 @@ from fairlead.koordinator.pod_annotations import DefaultPreBind
 from fairlead.koordinator.quotas.accounts import TreeRules
 from fairlead.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
 from fairlead.koordinator.quotas.revoking import RevokeRules
-from fairlead.koordinator.quotas.usage import BookRules
+from fairlead.koordinator.quotas.usage import UsageRules
 from fairlead.koordinator.records.gangs import ONCE_SATISFIED, ONLY_WAITING, WAITING_AND_RUNNING
 from fairlead.koordinator.records.quirks import KOORDINATOR_FIXED, KoordinatorQuirks
 from fairlead.koordinator.request_scores import (
@@ -155,7 +155,7 @@ def _templates(fields: Mapping[str, Any]) -> TemplateRules:
 def elastic_quota(args: Args) -> ElasticQuotaPlugin:
     fields, given = _fields(args), _given(args)
     gates, quirks = given.gates, given.quirks
-    rules = BookRules(
+    rules = UsageRules(
         TreeRules(
             scales=fields.get("enableMinQuotaScale", True),
             guarantees="ElasticQuotaGuaranteeUsage" in gates,
@@ -236,11 +236,11 @@ def default_pre_bind(args: Args) -> DefaultPreBind:
 
 def node_resources_fit_plus(args: Args) -> NodeResourcesFitPlus:
     preferences = {}
-    for resource, wish in (_fields(args).get("resources") or {}).items():
-        kind = (wish or {}).get("type")
+    for resource, preference in (_fields(args).get("resources") or {}).items():
+        kind = (preference or {}).get("type")
         if kind not in ("MostAllocated", "LeastAllocated"):
             raise ConfigError(f"resources[{resource}].type: {kind!r} is neither MostAllocated nor LeastAllocated")
-        preferences[resource] = FitPreference(kind == "MostAllocated", wish.get("weight") or 0)
+        preferences[resource] = FitPreference(kind == "MostAllocated", preference.get("weight") or 0)
     return NodeResourcesFitPlus(preferences)
 
 

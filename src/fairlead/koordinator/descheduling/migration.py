@@ -30,7 +30,7 @@ from fairlead.koordinator.descheduling.evictable import (
     PASSED,
     REASON,
     TRIGGER,
-    JobBook,
+    MigrationIndex,
     Movable,
     has_passed,
     phase_of,
@@ -70,8 +70,8 @@ class MigrationSteps(Reconciler[str]):
     def __init__(self, view: DocView, settings: MigrationSettings, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self.settings = settings
-        self.facts, self.book = ClusterFacts(self.view), JobBook()
-        self.movable = Movable(settings, self.facts, self.book, self.view)
+        self.facts, self.migrations = ClusterFacts(self.view), MigrationIndex()
+        self.movable = Movable(settings, self.facts, self.migrations, self.view)
         self.limiters = ObjectLimiters(settings, self.facts)
         self._pace = TokenBucket(settings.evictions_per_second, settings.evictions_at_once)
         self._by_reservation: dict[str, str] = {}  # name of a Reservation -> its job
@@ -82,7 +82,7 @@ class MigrationSteps(Reconciler[str]):
     def observe(self, change: Change) -> None:
         gone, name = change.gone, change.doc["metadata"]["name"]
         if change.kind is KOORD_MIGRATION_JOB:
-            self.book.observe(change.doc, gone=gone)
+            self.migrations.observe(change.doc, gone=gone)
             self._by_reservation[_reservation_name(change.doc)] = name
             self._by_pod[pod_key_of(change.doc)] = name
             self.queue.add(name)

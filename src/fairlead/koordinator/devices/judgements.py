@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from fairlead.koordinator.devices.rows import Given
 
 _UNKNOWN = -1
-_WISHES = 64
+_KEPT_DEMANDS = 64
 """Judgements are kept for so many kinds of wishes."""
 
 Judge = Callable[["NodeDeviceClass"], "Given | Status"]
 Rate = Callable[["NodeDeviceClass"], int]
 
 
-class WishJudgements:
+class DemandJudgements:
     """What is known for one kind of wish."""
 
     def __init__(self, classes: DeviceClasses) -> None:
@@ -99,13 +99,13 @@ class Judgements:
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes
-        self._by_wish: dict[Hashable, WishJudgements] = {}
+        self._by_demand: dict[Hashable, DemandJudgements] = {}
 
-    def of(self, wish: Hashable) -> WishJudgements:
-        found = self._by_wish.pop(wish, None)
+    def of(self, demand: Hashable) -> DemandJudgements:
+        found = self._by_demand.pop(demand, None)
         if found is None:
-            found = WishJudgements(self._classes)
-            if len(self._by_wish) >= _WISHES:
-                del self._by_wish[next(iter(self._by_wish))]
-        self._by_wish[wish] = found
+            found = DemandJudgements(self._classes)
+            if len(self._by_demand) >= _KEPT_DEMANDS:
+                del self._by_demand[next(iter(self._by_demand))]
+        self._by_demand[demand] = found
         return found

@@ -24,13 +24,13 @@ from fairlead.koordinator.devices.numa_hints import device_hints
 from fairlead.koordinator.devices.request import (
     MEMORY,
     RATIO,
-    DeviceWish,
+    DeviceDemand,
+    demand_key,
     device_request,
     wants_devices,
-    wish_key,
 )
 from fairlead.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
-from fairlead.koordinator.devices.templates import TemplateBook, TemplateRules
+from fairlead.koordinator.devices.templates import TemplateIndex, TemplateRules
 from fairlead.koordinator.kinds import DEVICE_EVENTS, KOORD_DEVICE
 from fairlead.koordinator.numa.providers import provide_hints, settled_rows
 from fairlead.koordinator.pod_annotations import write_annotation
@@ -81,7 +81,7 @@ class DeviceSettings:
 class DeviceNote:
     """`key` is equal for pods that wish for the same."""
 
-    request: DeviceWish
+    request: DeviceDemand
     key: Hashable
     given: Given | None = None
 
@@ -98,7 +98,7 @@ class DeviceSharePlugin(Plugin):
         self._scorer = DeviceScorer(settings.weights, settings.most)
         self._rows: tuple[Cluster, DeviceRows] | None = None
         self._judgements: Judgements
-        self._templates = TemplateBook(settings.templates)
+        self._templates = TemplateIndex(settings.templates)
         self.objects_read = (settings.templates.watch,)
         self.types_reversed = False
         """Whether types of devices are looked at in the opposite order. In the original the order is random, and with
@@ -123,7 +123,7 @@ class DeviceSharePlugin(Plugin):
     def pre_filter(self, cycle: Cycle) -> Status | None:
         if not wants_devices(cycle.pod):
             return SKIP
-        key = wish_key(cycle.pod)
+        key = demand_key(cycle.pod)
         request = device_request(cycle.pod)
         if isinstance(request, Status):
             return request

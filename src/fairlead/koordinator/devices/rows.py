@@ -81,7 +81,7 @@ class DeviceRows:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._reservations = reservations_of(cluster)
-        self._shelf = cluster.object_index.of(KOORD_DEVICE)
+        self._kind_index = cluster.object_index.of(KOORD_DEVICE)
         self._version = self._static_mark = self._content_mark = -1
         self._holdings: dict[int, DeviceHoldings] = {}
         self._unclassed: set[int] = set()
@@ -91,11 +91,11 @@ class DeviceRows:
         """What pods hold that are placed and whose annotation does not say it yet, by uid."""
 
     def catch_up(self) -> None:
-        table, shelf = self._cluster.table, self._shelf
-        marks = (table.static.mark, shelf.version, table.content.mark)
+        table, kind_index = self._cluster.table, self._kind_index
+        marks = (table.static.mark, kind_index.version, table.content.mark)
         if marks == (self._static_mark, self._version, self._content_mark):
             return
-        changed, objects = table.static.since(self._static_mark), shelf.since(self._version)
+        changed, objects = table.static.since(self._static_mark), kind_index.since(self._version)
         touched = table.content.since(self._content_mark)
         if self._content_mark < 0 or changed is None or objects is None or touched is None:
             self._unclassed.update(range(table.high))
@@ -124,13 +124,13 @@ class DeviceRows:
 
     def devices(self, row: int) -> NodeDevices | None:
         """The Device object of a row's node."""
-        found: NodeDevices | None = self._shelf.get(self._cluster.table.name(row))
+        found: NodeDevices | None = self._kind_index.get(self._cluster.table.name(row))
         return found
 
     def rows_with_devices(self) -> Iterator[int]:
         """Rows whose nodes have a Device object."""
         row_of = self._cluster.table.row_of
-        return (row_of[name] for name in self._shelf if name in row_of)
+        return (row_of[name] for name in self._kind_index if name in row_of)
 
     def node(self, row: int) -> Node | None:
         return self._cluster.table.nodes[row]

@@ -48,7 +48,7 @@ class TemplateRules:
         return Watch(kinds.CONFIG_MAP, namespace=self.namespace, optional=True)
 
 
-class TemplateBook:
+class TemplateIndex:
     """The templates of a cluster, read anew when the ConfigMap has changed."""
 
     def __init__(self, rules: TemplateRules) -> None:

@@ -117,11 +117,11 @@ class LoadColumns:
 
     def touch_stale(self, now: float) -> None:
         """Touch the rows whose metric has changed or become too old since the last time."""
-        table, shelf = self._cluster.table, self._metrics
-        if self._metrics_version != shelf.version:
+        table, kind_index = self._cluster.table, self._metrics
+        if self._metrics_version != kind_index.version:
             # At first every row is counted, and judged by whoever keeps answers.
-            changed = shelf.since(self._metrics_version) if self._metrics_version >= 0 else ()
-            self._metrics_version = shelf.version
+            changed = kind_index.since(self._metrics_version) if self._metrics_version >= 0 else ()
+            self._metrics_version = kind_index.version
             for name in table.row_of if changed is None else dict.fromkeys(changed):
                 if (row := table.row_of.get(name)) is not None:
                     table.content.touch(row)

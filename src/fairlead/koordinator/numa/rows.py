@@ -102,10 +102,10 @@ class NumaHoldings:
         for cpus in freed:
             for cpu in cpus:
                 if cpu in left:
-                    count, wish = left.pop(cpu)
+                    count, exclusive = left.pop(cpu)
                     if count > 1:
-                        left[cpu] = (count - 1, wish)
-        return {cpu: wish for cpu, (_, wish) in left.items()}
+                        left[cpu] = (count - 1, exclusive)
+        return {cpu: exclusive for cpu, (_, exclusive) in left.items()}
 
     def state(self, numa: int) -> str:
         """Whether a NUMA node is idle, used by pods inside of it alone, or shared."""
@@ -121,7 +121,7 @@ class NumaRows:
         self._cluster = cluster
         self._reservations = reservations_of(cluster)
         self._default_strategy = default_strategy
-        self._shelf = cluster.object_index.of(KOORD_NODE_TOPOLOGY)
+        self._kind_index = cluster.object_index.of(KOORD_NODE_TOPOLOGY)
         self._version = self._static_mark = self._content_mark = -1
         self._options: dict[int, NodeOptions] = {}
         self._holdings: dict[int, NumaHoldings] = {}
@@ -133,19 +133,19 @@ class NumaRows:
         """Whether all rows are such."""
 
     def catch_up(self) -> None:
-        table, shelf = self._cluster.table, self._shelf
-        marks = (table.static.mark, shelf.version, table.content.mark, table.capacity)
+        table, kind_index = self._cluster.table, self._kind_index
+        marks = (table.static.mark, kind_index.version, table.content.mark, table.capacity)
         if marks == (self._static_mark, self._version, self._content_mark, len(self.plain)):
             return
         if len(self.plain) != table.capacity:
             self.plain = np.ones(table.capacity, dtype=np.bool_)
             self._static_mark = -1
-        changed, objects = table.static.since(self._static_mark), shelf.since(self._version)
+        changed, objects = table.static.since(self._static_mark), kind_index.since(self._version)
         if self._static_mark < 0 or changed is None or objects is None:
             rows = list(range(table.high))
         else:
             rows = [*changed, *(table.row_of[name] for name in objects if name in table.row_of)]
-        self._static_mark, self._version = table.static.mark, shelf.version
+        self._static_mark, self._version = table.static.mark, kind_index.version
         for row in rows:
             self._options.pop(row, None)
             self._holdings.pop(row, None)
@@ -169,7 +169,7 @@ class NumaRows:
         if found is None:
             node = self._cluster.table.nodes[row]
             assert node is not None, "only nodes that are there are asked about"
-            found = self._options[row] = self._read(node, self._shelf.get(node.name))
+            found = self._options[row] = self._read(node, self._kind_index.get(node.name))
         return found
 
     def _read(self, node: Node, topology: NodeTopology | None) -> NodeOptions:

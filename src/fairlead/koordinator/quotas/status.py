@@ -1,4 +1,4 @@
-"""QuotaKeeper: what ElasticQuotas show of themselves: what is requested, used and granted, each second if it changed.
+"""QuotaStatusWriter writes what ElasticQuotas show: what is requested, used and granted, each second if it changed.
 
 Amounts are annotations, with the use also in the status, as the original writes them. The runtime of every leaf is
 worked out anew every ten seconds, whether or not pods come.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.usage import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaUsage
     from fairlead.koordinator.records.quotas import ElasticQuota
 
 _EVERY = 1.0
@@ -32,26 +32,26 @@ _WRITTEN = {
 _GUARANTEES = {"guaranteed": "guaranteed", "allocated": "allocated"}
 
 
-class QuotaKeeper:
+class QuotaStatusWriter:
     def __init__(
         self,
         cluster: Cluster,
-        book: Callable[[Cluster], QuotaBook],
+        usage: Callable[[Cluster], QuotaUsage],
         refresh: Callable[[Cluster], None],
         *,
         guarantees: bool,
     ) -> None:
         self._cluster = cluster
-        self._book, self._refresh = book, refresh
+        self._usage, self._refresh = usage, refresh
         self._fields = {**_WRITTEN, **(_GUARANTEES if guarantees else {})}
-        self._shelf = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
+        self._kind_index = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
         self._sent = SentStatuses()
         self._marks: tuple[int, ...] = ()
         self._last = self._refreshed = float("-inf")
 
     def _now_marks(self) -> tuple[int, ...]:
         cluster = self._cluster
-        return cluster.pod_log.mark, cluster.table.static.mark, self._shelf.version
+        return cluster.pod_log.mark, cluster.table.static.mark, self._kind_index.version
 
     def step(self, now: float) -> Iterator[Write]:
         at = self.wake_at()
@@ -61,17 +61,17 @@ class QuotaKeeper:
         if now >= self._refreshed + _REFRESH_EVERY:
             self._refreshed = now
             self._refresh(self._cluster)
-        book = self._book(self._cluster)
-        for quota in list(self._shelf.values()):
-            tree, name = book.place_of(quota)
-            account = book.account(tree, name)
+        usage = self._usage(self._cluster)
+        for quota in list(self._kind_index.values()):
+            tree, name = usage.place_of(quota)
+            account = usage.account(tree, name)
             if account is not None:
                 yield from self._keep(quota, account, now)
         for key in self._sent.overdue(now):  # of quotas that are gone
             self._sent.forget(key)
 
     def wake_at(self) -> float | None:
-        if not self._shelf:
+        if not self._kind_index:
             return None
         if self._marks != self._now_marks():
             # What changed may change the runtime of leaves that no pod asks for.

@@ -1,4 +1,4 @@
-"""QuotaBook: which pod counts in which quota, and the trees of all quotas, kept up to date with the cluster.
+"""QuotaUsage: which pod counts in which quota, and the trees of all quotas, kept up to date with the cluster.
 
 Every pod that is there counts in the request of its quota, and in its use once it has a node. Changes of pods come from
 the cluster's log of pods; a change of the quotas themselves builds the trees anew and counts all pods again.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class BookRules:
+class UsageRules:
     """`several_trees`, `no_default` and `ignores_terminating` are feature gates of the original, `hears_late` is a slip
     of it (KoordinatorQuirks.quota_learns_of_pods_late)."""
 
@@ -71,11 +71,11 @@ def is_fixed(pod: Pod) -> bool:
     return pod.labels.get(PREEMPTIBLE_LABEL) == "false"
 
 
-class QuotaBook:
-    def __init__(self, cluster: Cluster, rules: BookRules) -> None:
+class QuotaUsage:
+    def __init__(self, cluster: Cluster, rules: UsageRules) -> None:
         self._cluster = cluster
         self._rules = rules
-        self._shelf = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
+        self._index = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
         self._quotas: dict[str, ElasticQuota] = {}
         self._listed: dict[str, ElasticQuota] = {}
         self._listing = 0
@@ -101,7 +101,7 @@ class QuotaBook:
 
     def _named(self, pod: Pod) -> str:
         rules = self._rules
-        return quota_named_for(pod.labels, pod.namespace, self._shelf, self._of_namespace, no_default=rules.no_default)
+        return quota_named_for(pod.labels, pod.namespace, self._index, self._of_namespace, no_default=rules.no_default)
 
     def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
         """The tree and the name under which a quota has its account."""
@@ -114,9 +114,9 @@ class QuotaBook:
 
     def catch_up(self) -> None:
         cluster = self._cluster
-        if self._version != self._shelf.version or not self.trees:
-            self._version = self._shelf.version
-            listed = dict(self._shelf.items())
+        if self._version != self._index.version or not self.trees:
+            self._version = self._index.version
+            listed = dict(self._index.items())
             if listed != self._listed or not self.trees:
                 self._listed = listed
                 self._listing += 1

@@ -87,8 +87,8 @@ class GangStep:
         plugin, pod_state = self._plugin, self._cluster.pods.get(self._uid(decision))
         if plugin is None or pod_state is None or not gang_id(pod_state.seen):
             return
-        book = plugin.book(self._cluster)
-        attempt = book.attempt
+        gang_index = plugin.gang_index(self._cluster)
+        attempt = gang_index.attempt
         if not decision["tried"]:
             if plugin.pre_enqueue(pod_state.seen, self._cluster) is None and not self._group_was_tried(pod_state.seen):
                 yield "tried", 0, 1
@@ -97,8 +97,8 @@ class GangStep:
             if pod_state.seen.uid in attempt.tried and decision["tried"] < 2 and self._next != pod_state.seen.uid:
                 yield "tried", decision["tried"], "tried before in this attempt"
             return
-        for gang in book.members_of(book.gangs[gang_id(pod_state.seen)].spec.groups):  # type: ignore[union-attr]
-            book.group_of(gang).representative = ""
+        for gang in gang_index.members_of(gang_index.gangs[gang_id(pod_state.seen)].spec.groups):  # type: ignore[union-attr]
+            gang_index.group_of(gang).representative = ""
         refused = plugin.pre_enqueue(pod_state.seen, self._cluster)
         if refused is not None:
             yield "tried", decision["tried"], refused.message
@@ -106,7 +106,7 @@ class GangStep:
     def _group_was_tried(self, pod: Any) -> bool:
         plugin = self._plugin
         assert plugin is not None
-        gang = plugin.book(self._cluster).gang_of(pod)
+        gang = plugin.gang_index(self._cluster).gang_of(pod)
         groups = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return any(
             decision["tried"] and gang_id(self._cluster.pods[uid].seen) in groups
@@ -134,11 +134,11 @@ class GangStep:
         plugin = self._plugin
         if plugin is None:
             return
-        attempt = plugin.book(self._cluster).attempt
+        attempt = plugin.gang_index(self._cluster).attempt
         if attempt is not None:
             tried = set(attempt.tried)
             plugin.next_pod(self._cluster, self._effects)
-            if plugin.book(self._cluster).attempt is not None:
+            if plugin.gang_index(self._cluster).attempt is not None:
                 attempt.tried &= tried  # the recorded order counts, not ours
             self._carry_out()
 

@@ -27,7 +27,7 @@ from fairlead.koordinator.records.reservations import (
 )
 from fairlead.koordinator.reservations.fitting import NodeRoom, reservation_score, reservation_shortage
 from fairlead.koordinator.reservations.holdings import reservations_of
-from fairlead.koordinator.reservations.matching import MatchCounts, may_be_taken_over, reservation_wish
+from fairlead.koordinator.reservations.matching import MatchCounts, may_be_taken_over, reservation_demand
 from fairlead.kube.nodes.node_affinity import accepts
 
 if TYPE_CHECKING:
@@ -214,11 +214,11 @@ def _candidates(
         if not (_is_selected(record, pod) if by_owners else rules.marks(pod)):
             continue
         try:
-            wish = reservation_wish(pod)
+            demand = reservation_demand(pod)
         except (ValueError, AttributeError, TypeError):
             continue
         match_counts = counts.setdefault(row, MatchCounts())
-        if may_be_taken_over(pod, wish, request_of(pod), record, node, match_counts, by_owners=by_owners):
+        if may_be_taken_over(pod, demand, request_of(pod), record, node, match_counts, by_owners=by_owners):
             found.setdefault(row, []).append(pod)
     if not by_owners:
         for pods in found.values():

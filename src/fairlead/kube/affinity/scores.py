@@ -61,9 +61,9 @@ class AffinityScores:
 
     def _add_own(self, pod: Pod) -> None:
         shape = pod.shape
-        wishes = [(weight, term) for weight, term in shape.preferred_pod_affinity]
-        wishes += [(-weight, term) for weight, term in shape.preferred_pod_anti_affinity]
-        for weight, term in wishes:
+        preferences = [(weight, term) for weight, term in shape.preferred_pod_affinity]
+        preferences += [(-weight, term) for weight, term in shape.preferred_pod_anti_affinity]
+        for weight, term in preferences:
             key = term.topology_key
             sums = self._index.selected.count(self._index.reach(term), live=False).domains(key)
             if sums.any():

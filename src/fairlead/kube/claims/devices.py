@@ -1,7 +1,7 @@
 """DeviceIndex: which devices there are, which node sees them, and which are in use. An Index, made when asked for.
 
 In use is what the claims say: as the API shows them, as a reserved pod will have changed them (`claims`), or as an
-attempt that is still on its way to the API wants to have it (`hold`). Holdings follow the shelf of claims by its log,
+attempt that is still on its way to the API wants to have it (`hold`). Holdings follow the index of claims by its log,
 and each row has a `signature`: rows with equal signatures see devices that are equal in kind and use, so that one
 search answers for all of them. Only rows whose devices changed get a new one.
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.devices import Device
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
-    from fairlead.core.state.object_index import Shelf
+    from fairlead.core.state.object_index import KindIndex
 
 _MOST_SIGNATURES = 1 << 16
 _NOBODY = 1 << 40
@@ -44,10 +44,10 @@ class DeviceIndex:
         index = cluster.object_index
         self.cluster = cluster
         self._table = cluster.table
-        self._slice_shelf: Shelf = index.of(kinds.RESOURCE_SLICE)
-        self._claim_shelf: Shelf = index.of(kinds.RESOURCE_CLAIM)
-        self.classes: Shelf = index.of(kinds.DEVICE_CLASS)
-        self.claims: Assumed[ResourceClaim] = Assumed(self._claim_shelf)
+        self._slice_index: KindIndex = index.of(kinds.RESOURCE_SLICE)
+        self._claim_index: KindIndex = index.of(kinds.RESOURCE_CLAIM)
+        self.classes: KindIndex = index.of(kinds.DEVICE_CLASS)
+        self.claims: Assumed[ResourceClaim] = Assumed(self._claim_index)
         self._in_flight: dict[str, tuple[Allocation, str]] = {}
         """Allocations on their way to the API, by the claim's key, each with the gang of the pod that they are for."""
         self._claimants: dict[int, dict[str, int]] = {}
@@ -80,17 +80,17 @@ class DeviceIndex:
 
     def catch_up(self) -> None:
         """Take in what changed since the last call."""
-        shelf, table = self._slice_shelf, self._table
-        now = shelf.version, self._claim_shelf.version, table.static.mark
+        kind_index, table = self._slice_index, self._table
+        now = kind_index.version, self._claim_index.version, table.static.mark
         if now == self._seen:
             return
         slices, claims, mark = self._seen
-        if slices != shelf.version:
-            touched = shelf.since(slices) if slices >= 0 else None
-            self._slices_changed({*self._slices.by_name, *shelf} if touched is None else set(touched))
-        if claims != self._claim_shelf.version:
-            touched = self._claim_shelf.since(claims) if claims >= 0 else None
-            for key in {*self._uses.held, *self._claim_shelf} if touched is None else set(touched):
+        if slices != kind_index.version:
+            touched = kind_index.since(slices) if slices >= 0 else None
+            self._slices_changed({*self._slices.by_name, *kind_index} if touched is None else set(touched))
+        if claims != self._claim_index.version:
+            touched = self._claim_index.since(claims) if claims >= 0 else None
+            for key in {*self._uses.held, *self._claim_index} if touched is None else set(touched):
                 self._claim_changed(key)
         if mark != table.static.mark:
             rows = table.static.since(mark) if mark >= 0 else None
@@ -100,7 +100,7 @@ class DeviceIndex:
 
     def _slices_changed(self, names: Iterable[str]) -> None:
         for name in names:
-            old, new = self._slices.put(name, self._slice_shelf.get(name))
+            old, new = self._slices.put(name, self._slice_index.get(name))
             for one in (old, new):
                 if one is None:
                     continue
@@ -199,7 +199,7 @@ class DeviceIndex:
 
     def claims_owned_by(self, uid: str) -> Iterator[ResourceClaim]:
         """Claims that a pod controls."""
-        return (claim for key in list(self._claim_shelf) if (claim := self.claims.get(key)) and claim.owner_uid == uid)
+        return (claim for key in list(self._claim_index) if (claim := self.claims.get(key)) and claim.owner_uid == uid)
 
     # ---- reading ----
 
@@ -431,7 +431,7 @@ class ExtendedNames:
     the lower name; one that comes when a better one is there already gets no implied name either, as in the original.
     """
 
-    def __init__(self, classes: Shelf) -> None:
+    def __init__(self, classes: KindIndex) -> None:
         self._classes = classes
         self._version = -1
         self._serving: dict[str, str] = {}

@@ -49,8 +49,8 @@ class Selecting:
         for at, expression in enumerate(device_class.selectors):
             if not self._accepts(expression, device, f"class {device_class.name}", at):
                 return False
-        for at, wish in enumerate(request.selectors):
-            if wish is not None and not self._accepts(wish, device, f"claim {claim}", at):
+        for at, program in enumerate(request.selectors):
+            if program is not None and not self._accepts(program, device, f"claim {claim}", at):
                 return False
         return True
 

@@ -97,14 +97,14 @@ _WHOLE_STAGES = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     """`A=true,B=false` over the defaults. Raises ConfigError in the original's words."""
-    wishes = dict(_wish(part.strip()) for part in text.split(",") if part.strip())
+    settings = dict(_setting(part.strip()) for part in text.split(",") if part.strip())
     on = set(defaults)
-    for stage in _WHOLE_STAGES.keys() & wishes.keys():
+    for stage in _WHOLE_STAGES.keys() & settings.keys():
         members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _WHOLE_STAGES[stage]}
-        on = on | members if wishes[stage] else on - members
-    for name, wish in wishes.items():
+        on = on | members if settings[stage] else on - members
+    for name, is_on in settings.items():
         if name not in _WHOLE_STAGES:
-            on = on | {name} if wish else on - {name}
+            on = on | {name} if is_on else on - {name}
     for name in sorted(on):
         gate = KNOWN_GATES.get(name)
         missing = [needed for needed in gate.needs if needed not in on] if gate is not None else []
@@ -113,7 +113,7 @@ def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     return frozenset(on)
 
 
-def _wish(part: str) -> tuple[str, bool]:
+def _setting(part: str) -> tuple[str, bool]:
     name, given, value = part.partition("=")
     name, value = name.strip(), value.strip()
     if not given:

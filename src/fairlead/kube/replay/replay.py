@@ -275,8 +275,8 @@ class KubeReplay:
     def _bind_claims(self, decision: Doc) -> None:
         """Claims that were bound once the pod had its node, and the volumes they were bound to."""
         for claim, volume in (decision.get("claims") or {}).items():
-            shelf = self._claim_documents()
-            document = shelf.get(claim)
+            kind_index = self._claim_documents()
+            document = kind_index.get(claim)
             if document is None:
                 continue
             self._put(kinds.PERSISTENT_VOLUME_CLAIM, bound_claim(document, volume), Happened.MODIFIED)

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from fairlead.core.model.pod import Pod
     from fairlead.core.model.storage import Claim, CsiNode, Volume, VolumeAttachment
-    from fairlead.core.state.object_index import ObjectIndex, Shelf
+    from fairlead.core.state.object_index import KindIndex, ObjectIndex
     from fairlead.core.state.table import NodeTable
 
 UNLIMITED = -1
 _Token = tuple[str, str]
-"""Something that a count depends on: a letter for the shelf, and the key."""
+"""Something that a count depends on: a letter for the kind, and the key."""
 _UserKey = tuple[str, int]
 """Who attaches: a pod's uid or an attachment's name, and the row."""
 
@@ -60,11 +60,11 @@ class _User:
 class AttachedVolumes:
     def __init__(self, table: NodeTable, object_index: ObjectIndex) -> None:
         self._table = table
-        self._claims: Shelf = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._volumes: Shelf = object_index.of(kinds.PERSISTENT_VOLUME)
-        self._classes: Shelf = object_index.of(kinds.STORAGE_CLASS)
-        self._attachments: Shelf = object_index.of(kinds.VOLUME_ATTACHMENT)
-        self._csi_nodes: Shelf = object_index.of(kinds.CSI_NODE)
+        self._claims: KindIndex = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._volumes: KindIndex = object_index.of(kinds.PERSISTENT_VOLUME)
+        self._classes: KindIndex = object_index.of(kinds.STORAGE_CLASS)
+        self._attachments: KindIndex = object_index.of(kinds.VOLUME_ATTACHMENT)
+        self._csi_nodes: KindIndex = object_index.of(kinds.CSI_NODE)
         self._seen = {"c": self._claims.version, "v": self._volumes.version, "s": self._classes.version}
         self._seen_attachments = self._seen_nodes = -1
         self._users: dict[_UserKey, _User] = {}
@@ -86,11 +86,11 @@ class AttachedVolumes:
         """Take in what changed in the ObjectIndex."""
         self._follow_csi_nodes()
         self._follow_attachments()
-        for letter, shelf in (("c", self._claims), ("v", self._volumes), ("s", self._classes)):
-            if self._seen[letter] == shelf.version:
+        for letter, kind_index in (("c", self._claims), ("v", self._volumes), ("s", self._classes)):
+            if self._seen[letter] == kind_index.version:
                 continue
-            touched = shelf.since(self._seen[letter])
-            self._seen[letter] = shelf.version
+            touched = kind_index.since(self._seen[letter])
+            self._seen[letter] = kind_index.version
             self._recount(self._users if touched is None else self._dependants_of(letter, touched))
 
     def count(self, driver: str) -> NDArray[np.int64]:
@@ -237,12 +237,12 @@ class AttachedVolumes:
     # ---- attachments ----
 
     def _follow_attachments(self) -> None:
-        shelf = self._attachments
-        if self._seen_attachments == shelf.version:
+        kind_index = self._attachments
+        if self._seen_attachments == kind_index.version:
             return
-        touched = shelf.since(self._seen_attachments) if self._seen_attachments >= 0 else None
-        self._seen_attachments = shelf.version
-        for name in {*self._node_of, *shelf} if touched is None else set(touched):
+        touched = kind_index.since(self._seen_attachments) if self._seen_attachments >= 0 else None
+        self._seen_attachments = kind_index.version
+        for name in {*self._node_of, *kind_index} if touched is None else set(touched):
             self._follow_attachment(name)
 
     def _follow_attachment(self, name: str) -> None:
@@ -281,11 +281,11 @@ class AttachedVolumes:
     # ---- limits ----
 
     def _follow_csi_nodes(self) -> None:
-        shelf = self._csi_nodes
-        if self._seen_nodes == shelf.version:
+        kind_index = self._csi_nodes
+        if self._seen_nodes == kind_index.version:
             return
-        touched = shelf.since(self._seen_nodes) if self._seen_nodes >= 0 else None
-        self._seen_nodes = shelf.version
+        touched = kind_index.since(self._seen_nodes) if self._seen_nodes >= 0 else None
+        self._seen_nodes = kind_index.version
         for name in self._table.row_of if touched is None else set(touched):
             row = self._table.row_of.get(name)
             if row is not None:

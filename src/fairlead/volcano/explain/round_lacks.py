@@ -110,12 +110,12 @@ def hyper_node_domains(round: Round, job: Job) -> tuple[Domain, ...]:
         return ()
     slots = _slots(round, tasks)
     row_of = round.cluster.table.row_of
-    shelf = round.cluster.object_index.of(VC_HYPER_NODE)
+    kind_index = round.cluster.object_index.of(VC_HYPER_NODE)
     found = []
     for tier in tree.tiers:
         for name in tree.in_tier(tier) if tier <= topology.highest_tier else ():
             rows = [row_of[node] for node in tree.nodes_of(name) if node in row_of]
-            record = shelf.get(name)
+            record = kind_index.get(name)
             level = record.tier_name if record is not None and record.tier_name else f"HyperNode of tier {tier}"
             found.append(Domain(name, min(len(tasks), int(slots[rows].sum())), level, exact=False))
     return tuple(sorted(found, key=lambda one: (-one.fits, one.name))[:_NAMED])

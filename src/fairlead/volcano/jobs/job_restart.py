@@ -52,7 +52,7 @@ def commands_noted(controlled: Mapping[str, str]) -> list[str]:
 # ---- kills ----
 
 
-def doomed_pods(job: Doc, pods: Iterable[JobPod], move: Move, work: JobWork, state: JobState) -> list[JobPod] | None:
+def pods_to_delete(job: Doc, pods: Iterable[JobPod], move: Move, work: JobWork, state: JobState) -> list[JobPod] | None:
     """The pods that a kill deletes; None if it is about a partition that does not exist."""
     alive = [pod for pod in pods if not pod.deleting]
     if move.operation is MoveKind.KILL:

@@ -41,9 +41,9 @@ from fairlead.volcano.jobs.job_restart import (
     COMMAND_NOTE,
     KILL_NOTE,
     commands_noted,
-    doomed_pods,
     first_requests,
     note_kill,
+    pods_to_delete,
     unfinished_kill,
 )
 from fairlead.volcano.jobs.job_status import controlled_of, killed_status, synced_status
@@ -431,14 +431,14 @@ class VolcanoJobs(Reconciler[Key]):
     def _kill(self, key: Key, job: Doc, move: Move, work: JobWork, now: float) -> list[Write]:
         state, controlled = JobState.of(job), controlled_of(job)
         pods = list(self._pods.of(key).values())
-        doomed = doomed_pods(job, pods, move, work, state)
-        if doomed is None:
+        being_deleted = pods_to_delete(job, pods, move, work, state)
+        if being_deleted is None:
             return []
         self._held.forget(key)
         targeted, counts = move.operation is MoveKind.KILL_TARGET, PodCounts()
-        if not targeted and (doomed or self._quirks.version_rises_with_every_kill):
+        if not targeted and (being_deleted or self._quirks.version_rises_with_every_kill):
             state.version += 1
-        names = {pod.name for pod in doomed}
+        names = {pod.name for pod in being_deleted}
         for pod in pods:
             if pod.name in names or (pod.deleting and not targeted):
                 counts.terminating += 1
@@ -447,18 +447,18 @@ class VolcanoJobs(Reconciler[Key]):
         state.counts = counts
         self._note_command(work, controlled)
         controlled.pop(KILL_NOTE, None)
-        if doomed and not self._quirks.commands_deleted_first:
+        if being_deleted and not self._quirks.commands_deleted_first:
             note_kill(controlled, move, work, last_try=is_last_try(job["spec"], state))
         writes: list[Write] = []
         if not targeted or self._quirks.target_kill_deletes_objects:
             writes += self._beside.clear(job, controlled)
         move.rule(job["spec"], state)
         status = killed_status(job, state, controlled, now)
-        marks = [write for pod in doomed for write in dismissal(pod)]
+        marks = [write for pod in being_deleted for write in dismissal(pod)]
         group = find_group(self.view, job)
         if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
             writes.append(delete(VC_POD_GROUP, group))
-        if status is None or not doomed:
+        if status is None or not being_deleted:
             return [*([] if status is None else [status]), *marks, *writes]
         self._after_status[key] = [*marks, *writes]
         self.queue.add(key)

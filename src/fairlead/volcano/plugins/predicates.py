@@ -201,14 +201,14 @@ def _filters(volumes: VolumeBinding) -> Iterator[tuple[str, Plugin]]:
 def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
     """Let inter-pod affinity look at pods' terms as Volcano does: on the nodes that had pods with such terms when the
     round opened (`ignores_affinity_on_new_nodes`), or on all nodes."""
-    anti = wishes = None
+    anti = preferences = None
     if round.quirks.ignores_affinity_on_new_nodes:
         pods = round.cluster.table.pods
         anti = frozenset(row for row, here in enumerate(pods) if any(pod.shape.pod_anti_affinity for pod in here))
-        wishes = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))
+        preferences = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))
     for plugin in plugins:
         if isinstance(plugin, InterPodAffinity):
-            plugin.look_only_where(anti, wishes)
+            plugin.look_only_where(anti, preferences)
 
 
 def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:

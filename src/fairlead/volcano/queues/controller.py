@@ -66,7 +66,7 @@ class VolcanoQueues(Reconciler[str]):
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
         self._written_spec: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
-        self._wishes: dict[str, str] = {}  # queue -> the action that a Command asked for
+        self._requested: dict[str, str] = {}  # queue -> the action that a Command asked for
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
     def observe(self, change: Change) -> None:
@@ -96,7 +96,7 @@ class VolcanoQueues(Reconciler[str]):
         name = queue["metadata"]["name"]
         self._children.get(self._parent.pop(name, ""), set()).discard(name)
         if gone:
-            self._wishes.pop(name, None)
+            self._requested.pop(name, None)
             self._written_spec.pop(name, None)
         else:
             self._parent[name] = (queue.get("spec") or {}).get("parent") or ROOT
@@ -131,7 +131,7 @@ class VolcanoQueues(Reconciler[str]):
         name, action = self._commands.pop(key)
         if name == ROOT and action == _CLOSE_QUEUE:
             return ()
-        self._wishes[name] = action
+        self._requested[name] = action
         self.queue.add(name)
         return ()
 
@@ -159,16 +159,16 @@ class VolcanoQueues(Reconciler[str]):
         """The state as it is, what is to be done with it, and the mark to leave."""
         state = (queue.get("status") or {}).get("state") or ""
         held = self._is_held_closed(name, queue)
-        wish = self._wishes.get(name, "")
-        if wish == _OPEN_QUEUE and held:
+        requested = self._requested.get(name, "")
+        if requested == _OPEN_QUEUE and held:
             if self.queue.failures(name) + 1 < _TRIES:
                 raise QueueIsHeldClosed(f"queue {name} cannot be opened while its parent is closed")
-            wish = ""
-        self._wishes.pop(name, None)
-        if wish == _OPEN_QUEUE:
-            return state, wish, "false" if state != OPEN else None
-        if wish:
-            return state, wish, None
+            requested = ""
+        self._requested.pop(name, None)
+        if requested == _OPEN_QUEUE:
+            return state, requested, "false" if state != OPEN else None
+        if requested:
+            return state, requested, None
         if held and state in ("", OPEN):
             return state, _CLOSE_QUEUE, "true"
         if not held and _mark(queue) == "true" and state in (CLOSING, CLOSED):

@@ -98,7 +98,7 @@ class Evictions:
         uid = gang.group.uid if gang.group is not None else pod.uid
         return self._begin(Claimant(pod, gang.key, uid, "podgroup", gang.group), WHOLE_CLUSTER, victims, now)
 
-    def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
+    def evict(self, pod: Pod, why: str, now: float) -> list[Write]:
         """Evict a pod that is not in another's way: a started member of an incomplete gang."""
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod), note=("", why))
         self._sent_away[delete] = FIRST_REPEAT

@@ -74,8 +74,8 @@ def loud_decisions(scheduler: Scheduler, decisions: Iterable[Decision]) -> tuple
         pod_state = scheduler.cluster.pods_by_key.get(decision.pod)
         if pod_state is None or VERBOSITY_ANNOTATION not in pod_state.seen.annotations:
             continue
-        wish = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
-        verbosity = int(wish) if wish.isdecimal() else 0
+        setting = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
+        verbosity = int(setting) if setting.isdecimal() else 0
         if verbosity >= LOGS_DECISIONS:
             explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= LOGS_EXPLANATIONS else None
             found.append(LoudDecision(decision, explained))

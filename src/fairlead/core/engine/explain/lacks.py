@@ -70,29 +70,29 @@ def node_lacks(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) 
             if not one.why:
                 room[one.row] += one.left.get(name, 0)
         free = np.maximum(room[rows], 0).tolist()
-        wishes = [amount for pod in pods if (amount := pod.request.get(name, 0))]
-        missing = _unplaced(wishes, free)
+        requests = [amount for pod in pods if (amount := pod.request.get(name, 0))]
+        missing = _unplaced(requests, free)
         if missing:
             holders = [
                 (who, amount, why)
                 for who, request, why in (*((who, request, why) for _, who, request, why in promises), *kept)
                 if (amount := request.get(name, 0))
             ]
-            yield Lack.of_units("Nodes", _ALL, name, sum(wishes), sum(free), missing, holders)
+            yield Lack.of_units("Nodes", _ALL, name, sum(requests), sum(free), missing, holders)
 
 
-def _unplaced(wishes: Sequence[int], free: list[int]) -> int:
+def _unplaced(requests: Sequence[int], free: list[int]) -> int:
     """What of some amounts finds no place, if the largest come first and each goes where the most is free."""
     if not free:
-        return sum(wishes)
+        return sum(requests)
     heap = [-amount for amount in free]
     heapify(heap)
     missing = 0
-    for wish in sorted(wishes, reverse=True):
-        if -heap[0] >= wish:
-            heapreplace(heap, heap[0] + wish)
+    for request in sorted(requests, reverse=True):
+        if -heap[0] >= request:
+            heapreplace(heap, heap[0] + request)
         else:
-            missing += wish
+            missing += request
     return missing
 
 

@@ -408,9 +408,9 @@ class GangDriver:
         if not rules.evicts:
             return
         del self._incomplete[gang.key]
-        gang.send_away(pod.uid for pod in bound)
+        gang.evict(pod.uid for pod in bound)
         for pod in bound:
-            self._writes += self._evictions.send_away(pod, words, self._now)
+            self._writes += self._evictions.evict(pod, words, self._now)
         self._let_go(gang, failed(words))
 
     def lost_place(self, gang: Gang | None) -> None:

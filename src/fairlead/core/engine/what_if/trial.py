@@ -76,9 +76,9 @@ class Trial:
 
     def put_record(self, kind: Kind, key: str, record: object) -> None:
         """Change an object of the cluster, given as a compiled record."""
-        shelf = self.scheduler.cluster.object_index.of(kind)
-        shelf[key] = record
-        shelf.touch(key)
+        kind_index = self.scheduler.cluster.object_index.of(kind)
+        kind_index[key] = record
+        kind_index.touch(key)
         self._moved()
 
     def remove(self, kind: Kind, document: Doc) -> None:
