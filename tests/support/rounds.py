@@ -1,4 +1,4 @@
-"""Small clusters for rounds in Volcano's manner, without a scheduler around them.
+"""Small clusters for rounds with the Volcano profile, without a scheduler around them.
 
     scenario = RoundScenario(a="8", b="8").queue("default").job("low", priority=10).runs("low", "a", "a", cpu="4")
     round = scenario.job("high", priority=100, least=1).waits("high", 1, cpu="4").act("preempt")

@@ -2,7 +2,7 @@
 
 Each pod template times its replicas, with the labels and the owner by which the pods are found to belong together
 (core/model/owner_sizes.py reads the same fields). Names are those that the controllers would give, as far as scheduling
-could tell the difference.
+could notice the difference.
 """
 
 from __future__ import annotations

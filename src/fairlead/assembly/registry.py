@@ -149,7 +149,7 @@ class _Capabilities(Mapping[str, frozenset[str]]):
 
 
 def _without_misplaced(plugin: Plugin, name: str) -> Plugin:
-    """The plugin itself; raises if it defines something for the result cache that would not be heard."""
+    """The plugin itself; raises if it defines something for the result cache that would not be called."""
     if misplaced := misplaced_members(plugin):
         hint = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
         raise ConfigError(f'initializing plugin "{name}": {"; ".join(misplaced)}', hint=hint)

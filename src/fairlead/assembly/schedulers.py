@@ -64,8 +64,8 @@ class SchedulerAssembly:
         plugins: Sequence[Plugin] = (),
     ) -> None:
         """`config` is the default one with these gates unless given; it also decides the backoffs of `options`.
-        `setups` make further profiles, in the manners of their families; `plugins` take part in every kube profile,
-        after those that the configuration names."""
+        `setups` make further profiles, with the scheduling modes of their families; `plugins` take part in every kube
+        profile, after those that the configuration names."""
         self.current = default_kube_config(gates=gates) if config is None else config
         self.setups = tuple(setups)
         self._configs = [setup.first_config() for setup in self.setups]
@@ -205,7 +205,7 @@ class SchedulerAssembly:
 
 
 def _usable(plugin: object) -> Plugin:
-    """A plugin object; raises ConfigError for what is none, or would not be heard."""
+    """A plugin object; raises ConfigError for what is no plugin, or would not be called."""
     if not isinstance(plugin, Plugin):
         what = plugin.__name__ if isinstance(plugin, type) else repr(plugin)
         hint = "call the class" if isinstance(plugin, type) else "decorate a function with @node_filter or @node_score"

@@ -1,7 +1,7 @@
 """`fairlead config`: look at scheduler configuration files without running anything.
 
 `check` says whether a file can be used, `effective` shows it with everything filled in, `diff` shows what a change of
-files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 2.
+files changes in effect. A wrong file is reported with file, line, path of the field and a suggestion, and exit code 2.
 Which dialect a file is in, kube-scheduler's or Volcano's, is seen from its keys; what is Volcano's is in
 volcano_config.py.
 """
@@ -70,8 +70,8 @@ def check_command(
     """Say whether FILE can be used.
 
     FILE is a KubeSchedulerConfiguration, a legacy Policy, or a volcano-scheduler.conf (or the ConfigMap with one; or
-    the name of a preset: default, shipped, kube-batch). For Volcano it also tells the traps in it: what is legal and
-    will not do what one would expect. With queues it tells what they promise and cannot keep, and which groups can
+    the name of a preset: default, shipped, kube-batch). For Volcano it also lists the traps in it: what is legal and
+    will not do what one would expect. With queues it lists what they promise and cannot keep, and which groups can
     never start.
     """
     source = volcano_source(file)

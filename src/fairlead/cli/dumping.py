@@ -1,4 +1,4 @@
-"""The dump that SIGUSR2 asks for: what a scheduler has in memory, and whether that agrees with what the API told."""
+"""The dump that SIGUSR2 asks for: what a scheduler has in memory, and whether that agrees with what the API sent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dump(scheduler: Scheduler) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ApiState:
-    """Which nodes the API has told of, and by uid which pods that are on nodes and have not ended."""
+    """Which nodes the API has sent, and by uid which pods that are on nodes and have not ended."""
 
     nodes: frozenset[str]
     placed: frozenset[str]
@@ -52,7 +52,7 @@ class ApiState:
 
 
 def compare(scheduler: Scheduler, api_state: ApiState) -> bool:
-    """Whether memory agrees with what the API told: the same nodes, the same pods on them. What differs is logged; a
+    """Whether memory agrees with what the API sent: the same nodes, the same pods on them. What differs is logged; a
     moment's difference is natural, one that stays is a defect."""
     cluster, agree = scheduler.cluster, True
     nodes, placed = api_state.nodes, api_state.placed

@@ -90,7 +90,8 @@ class EmbeddedCluster:
         self._was_ready = False
 
     async def start(self, on_node: Callable[[int], None]) -> None:
-        """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
+        """Returns when the cluster is ready and its kubeconfig written. `on_node` is called with how many nodes there
+        are."""
         with loading():
             credentials = self._open_store()
             self._join_controllers()

@@ -119,7 +119,7 @@ def _check_resource(name: str, amount: str) -> None:
     except ValueError:
         raise ConfigError(f'"{amount}" is not a quantity of {name}', hint="for example 8, 500m, 32Gi") from None
     if negative:
-        raise ConfigError(f"{name}={amount} is less than nothing", hint="0 or more, for example 8")
+        raise ConfigError(f"{name}={amount} must not be negative", hint="0 or more, for example 8")
 
 
 def parse_zones(text: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
 
 
 class _KubeFlags(click.Command):
-    """Tells those who bring kube-scheduler's flags along which of them mean nothing here."""
+    """Rejects flags of kube-scheduler that mean nothing here, and says why."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

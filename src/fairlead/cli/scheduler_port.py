@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def guard_of(flags: PortFlags, cluster: Connection, opened: AsyncExitStack) -> PortGuard:
-    """A token if one is given; nobody in particular on loopback; elsewhere the API server says who may."""
+    """A token if one is given; no caller is checked on loopback; elsewhere the API server says who may."""
     if flags.authentication_token_file is not None:
         return OneToken(_token(flags.authentication_token_file))
     if not flags.asks_who:

@@ -236,7 +236,7 @@ async def _evictions(api: KubeApi, place: tuple[str, str] | None) -> Doc | None:
 
 
 async def _config_maps(assembly: SchedulerAssembly, api: KubeApi) -> Mapping[tuple[str, str], Doc | None]:
-    """The ConfigMaps that are read once at the start, such as what Volcano is told of accelerator cards."""
+    """The ConfigMaps that are read once at the start, such as Volcano's settings of accelerator cards."""
     return {where: await _config_map(api, where) for where in assembly.config_maps}
 
 
@@ -294,7 +294,7 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
 
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:
-    """Have what is in memory written to the log, and compared with what the API told up to now."""
+    """Have what is in memory written to the log, and compared with what the API sent up to now."""
     api_state = ApiState.by(view) if view.listed else None
 
     def dumped(asked: Scheduler) -> None:

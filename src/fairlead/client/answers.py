@@ -38,7 +38,7 @@ class Answer:
 
 
 class AnswerReader:
-    """The answers that come over one connection. `keeps` tells whether another request may follow the last one."""
+    """The answers that come over one connection. `keeps` says whether another request may follow the last one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.keeps = True
@@ -61,7 +61,7 @@ class AnswerReader:
         return self._completed()
 
     def end(self) -> Answer | None:
-        """The answer that the end of the stream completes: one whose length was not told."""
+        """The answer that the end of the stream completes: one whose length was not given."""
         try:
             self._parser.feed_eof()
             return self._completed()

@@ -4,7 +4,7 @@ One connection pool per KubeApi, JSON by orjson, no generated models: documents 
 and a busy server do to a request is settled here (retry with jittered backoff, Retry-After, timeouts, an
 expired token), so that callers only ever see an answer or an ApiError.
 
-A request is repeated only when that is safe: the server asked for it (Retry-After), the connection never came about,
+A request is repeated only when that is safe: the server asked for it (Retry-After), no connection was made,
 or the verb is a read. A write whose answer was lost is reported as Unreachable and never sent twice. The two ways of
 the network that matter here, requests and watches, share everything but their timeouts.
 """
@@ -372,7 +372,7 @@ def page_of(kind: Kind, doc: Doc) -> Page:
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
     """End a watch, mostly in mid-stream. Nobody waits for the other side's goodbye, which a loop that ends right after
-    would never hear."""
+    would never receive."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

@@ -3,7 +3,7 @@
 It is made before the controllers, because they take a DocView when they are made; which kinds it holds is known when
 they are asked for their watches. Reading a kind that nobody watches is a mistake in a controller and said so.
 
-Invariant: whoever follows a watch reads an object at least as new as the newest change that it was told of. Two
+Invariant: a controller that follows a watch reads an object at least as new as the newest change that it received. Two
 reflectors of one kind are never equally far, so the newest document that any of them has is the one that is read.
 """
 

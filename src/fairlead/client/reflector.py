@@ -1,7 +1,7 @@
 """Reflector: list, then watch, then resume; 410 means list again. It keeps the mirror that controllers read.
 
 Three worries, three functions: `run` never gives up (backoff), whatever a server sends; `_list` turns a state into
-changes against what is known, `_watch` follows from there. Whoever listens hears each object ADDED once, then MODIFIED,
+changes against what is known, `_watch` follows from there. A listener gets each object ADDED once, then MODIFIED,
 then DELETED, in the order of the server, whatever the connection does in between: what vanished while we were away is
 DELETED with its last known state.
 
@@ -49,7 +49,7 @@ _GIVE_UP_RESUMING = 3
 
 
 class Reflector:
-    """Mirrors what one Watch selects. `listed` tells whether the first list is complete."""
+    """Mirrors what one Watch selects. `listed` says whether the first list is complete."""
 
     def __init__(
         self,
@@ -63,7 +63,8 @@ class Reflector:
         on_error: OnError | None = None,
         on_contact: OnContact | None = None,
     ) -> None:
-        """`on_error` hears of a failure and the pause after it, `on_heard` of anything that the server says."""
+        """`on_error` is called with a failure and the pause after it, `on_contact` with anything that the server
+        says."""
         self.watch = watch
         """As it is wanted by those who insist on it most: optional only if it is for all."""
         self._denied = False
@@ -88,7 +89,7 @@ class Reflector:
             self.watch = watch
 
     def is_ready_for(self, watch: Watch) -> bool:
-        """Whether all that there is has been told; to who can do without: also if we may not read it."""
+        """Whether all that there is has been delivered; to who can do without: also if we may not read it."""
         return watch.optional if self._denied else self.listed
 
     # readers
@@ -113,7 +114,7 @@ class Reflector:
         return [raw for names in list(self._objects.values()) for raw in list(names.values())]
 
     def listen(self, listener: Listener) -> None:
-        """Hear everything from now on; what is already known comes at once, as ADDED."""
+        """Call with every change from now on; what is already known comes at once, as ADDED."""
         if self.listed:
             listener(self._as_added())
         self._listeners.append(listener)
@@ -195,7 +196,8 @@ class Reflector:
         self._publish(self._as_added())
 
     def _find_none(self) -> None:
-        """The server does not know this kind, or not tell us: there are none. That may change at any time."""
+        """The server does not know this kind, or does not show it to us: there are none. That may change at any
+        time."""
         self._resource_version = ""
         self.contact_at = _now()
         if self.listed:
@@ -239,7 +241,7 @@ class Reflector:
         return gone + came
 
     async def _watch(self) -> bool:
-        """Follow until the server ends it; tells whether it said anything."""
+        """Follow until the server ends it; returns whether it sent anything."""
         got_event = False
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
         async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:

@@ -3,7 +3,7 @@
 A look reads the file only if its time, size or inode changed, and loads it only if its content did. A broken file
 changes nothing: the last good configuration stays in force, and the error is reported once for each content.
 
-    SAME ── stamp and content as before, or a broken content that was told already
+    SAME ── stamp and content as before, or a broken content that was reported already
     CHANGED ── a new configuration is in force
     INVALID ── the file cannot be used; the last good configuration is kept
 

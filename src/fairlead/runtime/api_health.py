@@ -1,7 +1,7 @@
 """ApiHealth: how a process stands with the API server, as metrics and as checks for /readyz and /healthz.
 
 Readiness is lost while the API cannot be reached or a watch is silent for longer than bookmarks allow. Health is lost
-only when a watch hears nothing for minutes although the API answers others: that is what a restart would mend.
+only when a watch gets nothing for minutes although the API answers others: that is what a restart would mend.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fairlead.runtime.write_queue import WriteFigures
 
 NOT_READY_AFTER, UNHEALTHY_AFTER = 180.0, 600.0
-"""Seconds of silence of a watch. A quiet one is heard each minute, and one whose server sends no bookmarks is begun
-again after 75 seconds of silence."""
+"""Seconds of silence of a watch. A quiet one gets a bookmark each minute, and one whose server sends no bookmarks is
+begun again after 75 seconds of silence."""
 UNREACHABLE_AFTER = 30.0
 
 QUEUED = Name("fairlead_queued_writes", "[ALPHA] Writes that wait to be sent, by class.", ("class",))

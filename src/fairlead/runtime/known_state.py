@@ -3,9 +3,9 @@
 A status that waits to be sent may have become true meanwhile: a pod that is refused twice for one reason asks for the
 same condition twice, and the second patch is made before anybody has seen what became of the first. Whether a patch
 says anything new is therefore asked once more when it is sent, as kube-scheduler's dispatcher of API calls does. The
-newest that is known is what a watch told or, until the watch catches up, the API's answer to a write of our own.
+newest that is known is what a watch showed or, until the watch catches up, the API's answer to a write of our own.
 
-Invariant: a document that an answer brought is kept only while no watch has told of it.
+Invariant: a document that an answer brought is kept only while no watch has shown it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SWEEP_ABOVE = 256
 
 class KnownState:
     def __init__(self, mirrored: Mirrored) -> None:
-        """`mirrored` returns what a watch last told of an object; None if it has told nothing."""
+        """`mirrored` returns what a watch last showed of an object; None if it has shown nothing."""
         self._mirrored = mirrored
         self._answers: dict[_Key, Doc] = {}
         self._sweep_above = _SWEEP_ABOVE

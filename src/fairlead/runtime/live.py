@@ -8,7 +8,7 @@ come, or it has been idle for a while. Questions (`ask`) are answered on its thr
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
 Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else. What
-raises while a step is told to telemetry costs nothing.
+raises while a step is reported to telemetry costs nothing.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class _Driver:
             if repr(error) not in self._failed_notices:
                 self._failed_notices.add(repr(error))
                 log.error(
-                    "what a step of %s did could not be told; this is said once",
+                    "what a step of %s did could not be reported; this is logged once",
                     self.name,
                     exc_info=error,
                     extra={"controller": self.name},

@@ -62,7 +62,7 @@ class LastError(logging.Handler):
 
 
 class SchedulerStatus:
-    """`figures` asks the scheduler, `silences` gives seconds since each watch was heard."""
+    """`figures` asks the scheduler, `silences` gives seconds since each watch answered."""
 
     def __init__(
         self,

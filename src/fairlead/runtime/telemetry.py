@@ -39,8 +39,8 @@ _NAMED_EVERY = 1000
 
 class Telemetry:
     """`requests` counts API requests by (code, host, method); `leading` says whether this process leads, or None
-    without an election; `sources` are the metrics of families, `also` further ones; `tell` writes every decision to the
-    log."""
+    without an election; `sources` are the metrics of families, `also` further ones; `log_decisions` writes every
+    decision to the log."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Telemetry:
         self.bound = Rate()
         self._refused_pods: Mapping[str, int] = {}
         self.traced: Callable[[tuple[Sample, ...]], None] = lambda samples: None
-        """Told of every measured call of a plugin, in cycles that are traced."""
+        """Called with every measured call of a plugin, in cycles that are traced."""
         self._until_named = _NAMED_EVERY
         self._named = ""
         self._registry = CollectorRegistry()

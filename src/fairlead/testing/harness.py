@@ -75,7 +75,7 @@ class Harness:
             config: The scheduler's configuration: the path of a KubeSchedulerConfiguration, or one as a document,
                 in which apiVersion and kind may be missing.
             volcano: The path of a Volcano configuration, or a preset (`default`, `shipped`, `kube-batch`): pods of
-                schedulerName `volcano` are then scheduled in Volcano's manner.
+                schedulerName `volcano` are then scheduled with the Volcano profile.
             plugins: Plugin objects that take part beside those of the configuration.
             schedulers: A SchedulerAssembly, or functions that make schedulers, in the place of the one that the three
                 before describe; an empty list for a cluster without a scheduler.

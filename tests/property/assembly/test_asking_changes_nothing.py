@@ -111,9 +111,9 @@ OTHERS: dict[str, tuple[Callable[[Path], Harness], list[object]]] = {
 }
 
 
-@pytest.mark.parametrize("manner", OTHERS)
-def test_asking_changes_nothing_in_other_manners(manner: str, tmp_path: Path) -> None:
-    make, gang = OTHERS[manner]
+@pytest.mark.parametrize("mode", OTHERS)
+def test_asking_changes_nothing_in_other_modes(mode: str, tmp_path: Path) -> None:
+    make, gang = OTHERS[mode]
     cluster = make(tmp_path)
     cluster.run(5)
     scheduler = cluster.assembled.schedulers[0]

@@ -51,7 +51,7 @@ def test_an_autoscaler_says_that_nobody_scales() -> None:
     assert told(cluster) == [("web", "Warning", "NobodyActs")]
 
 
-def test_a_queue_is_told_that_nobody_schedules_in_volcanos_manner() -> None:
+def test_a_queue_is_told_that_nobody_schedules_with_the_volcano_profile() -> None:
     cluster = Harness(nodes=1)
     cluster.apply(queue("team"))
     cluster.run(5)

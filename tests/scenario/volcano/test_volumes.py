@@ -1,4 +1,4 @@
-"""Volumes in Volcano's manner: as a resource of nodes and pods, and as a wish for one node rather than another."""
+"""Volumes with the Volcano profile: as a resource of nodes and pods, and as a wish for one node rather than another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A gang that is short of quota, of a rack, of a device or of reserved room gets an answer that names it, with amounts:
-in kube's manner, in Volcano's and in Koordinator's, as text and as JSON."""
+with a kube profile, in Volcano's and in Koordinator's, as text and as JSON."""
 
 from __future__ import annotations
 

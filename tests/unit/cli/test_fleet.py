@@ -63,7 +63,7 @@ def test_shapes_and_number_must_agree() -> None:
         ("gpu=8", '"gpu" is not a resource of nodes (extended resources have a domain, for example nvidia.com/gpu)'),
         ("BAD NAME=8", '"BAD NAME" is not a resource of nodes'),
         ("cpu=4,cpu=8", 'cpu is given twice in "cpu=4,cpu=8"'),
-        ("cpu=-4", "cpu=-4 is less than nothing"),
+        ("cpu=-4", "cpu=-4 must not be negative"),
         ("cpu=4,name=Big_One", '"Big_One" cannot begin a node name'),
         ("cpu=4,label.a b=c", '"a b=c" is not a label'),
         ("cpu=4,taint.gpu=yes:Never", '"Never" is not the effect of a taint'),

@@ -42,7 +42,10 @@ profiles:
         (["up", "--shape", "gpu=8"], '"gpu" is not a resource of nodes'),
         (["up", "--zones", "-2"], '"-2" is not the name of a zone'),
         (["up", "--schedule-period", "-1s", "--volcano-conf", "default"], "-1s is no time at all"),
-        (["up", "--schedule-period", "1s"], "--schedule-period is about Volcano's manner, so it needs --volcano-conf"),
+        (
+            ["up", "--schedule-period", "1s"],
+            "--schedule-period is about the Volcano profile, so it needs --volcano-conf",
+        ),
         (["up", "--nodes-file", "nowhere.yaml"], "nowhere.yaml: cannot be read: No such file or directory"),
         (["scheduler", "--profiling"], "a flag of kube-scheduler that is not there: no profiling endpoints are served"),
         (["scheduler", "--tls-min-version=VersionTLS13"], "'--tls-min-version' is a flag of kube-scheduler"),

@@ -40,7 +40,7 @@ async def quota_lacks(api: KubeApi, namespace: str, pod: Doc, count: int) -> lis
 
 
 async def missing_member(api: KubeApi, namespace: str, name: str) -> Doc | None:
-    """A pod like those that a group or an owner of this name still lacks; None if nothing tells what they are like."""
+    """A pod like those that a group or an owner of this name still lacks; None if nothing says what they are like."""
     for pod in (await api.list(kinds.POD, Query(namespace=namespace))).items:
         metadata, group = pod["metadata"], pod["spec"].get("schedulingGroup") or {}
         named = {one["name"] for one in metadata.get("ownerReferences") or ()} | {group.get("podGroupName")}

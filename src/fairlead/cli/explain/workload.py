@@ -1,7 +1,7 @@
 """`fairlead explain deployment NAME` and its like, and `fairlead explain` alone: who waits, grouped by reason.
 
 A workload is as placed as its pods are. They are found by their owners and read from the API; what a waiting pod was
-told stands in its PodScheduled condition, so no scheduler has to be asked, and it works on any cluster.
+answered stands in its PodScheduled condition, so no scheduler has to be asked, and it works on any cluster.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _summed_up(
 
 
 def _condition_message(pod: Doc) -> str:
-    """Why a pod waits, in the words of whoever tried it; "" if nobody did."""
+    """Why a pod waits, in the words of the scheduler that tried it; "" if nobody did."""
     gates = [one["name"] for one in pod["spec"].get("schedulingGates") or ()]
     if gates:
         return f"held by its scheduling gates: {', '.join(gates)}"

@@ -74,7 +74,7 @@ def troubles_of(document: dict[str, Any]) -> list[str]:
         found.append(f"the API server has not answered for {document['apiUnreachableSeconds']:.0f} s")
     silent = [watch["resource"] for watch in document["watches"] if watch["silentSeconds"] > LAGS]
     if silent:
-        found.append(f"nothing is heard of {', '.join(silent)}")
+        found.append(f"no news of {', '.join(silent)}")
     if document["quarantined"]:
         found.append(f"{document['quarantined']} objects are quarantined")
     if document["drift"]:

@@ -106,7 +106,7 @@ class Admission:
             release(self._view, name)
 
     def warnings(self, kind: Kind, doc: Doc) -> list[str]:
-        """What whoever sends a document should know, though it is accepted."""
+        """Warnings for the sender of a document, though it is accepted."""
         warn = self._hooks.get(kind, NO_HOOKS).warn
         return [] if warn is None else list(warn(doc))
 

@@ -9,7 +9,7 @@
     admit_status  before the rules of a status; raises what speaks against it
     check_status  the rules of a status
     release       before a delete; raises what speaks against it
-    warn          what whoever sends a document should know, though it is accepted
+    warn          warnings for the sender of a document, though it is accepted
 
 Hooks return new documents and leave their arguments as they are. New pods are admitted by pod_admission.py, which
 calls their `rewrite` and `admit`.

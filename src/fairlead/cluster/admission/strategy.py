@@ -2,7 +2,7 @@
 
 A create loses its status, except for kinds whose creators set it (nodes); an update keeps the old status; an update of
 `/status` keeps everything but the status.
-`metadata.generation` counts changes of what users wish for, where the original counts them.
+`metadata.generation` counts changes of what users request, where the original counts them.
 """
 
 from __future__ import annotations

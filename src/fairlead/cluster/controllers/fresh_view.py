@@ -3,7 +3,7 @@
 On a real cluster the view is a mirror that follows the watch; the reply to a write comes sooner. A controller that read
 an object without its own last write in it would undo half of that write, because it patches the difference.
 
-Invariant: `get` returns the newest document that watch or replies told, and None for an object that this controller
+Invariant: `get` returns the newest document that watch or replies showed, and None for an object that this controller
 deleted.
 """
 
@@ -20,14 +20,14 @@ _Place = tuple["Kind", str, str]
 
 
 class FreshView:
-    """A DocView over another, with what replies told on top until the watch tells it too."""
+    """A DocView over another, with what replies showed on top until the watch shows it too."""
 
     def __init__(self, view: DocView) -> None:
         self._view = view
         self._written: dict[_Place, Doc] = {}
         self._deleted: dict[_Place, str] = {}  # -> uid
         self.is_ahead = False
-        """Whether anything is kept that the watch has not told."""
+        """Whether anything is kept that the watch has not shown."""
 
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         seen = self._view.get(kind, namespace, name)
@@ -51,7 +51,7 @@ class FreshView:
             self.is_ahead = True
 
     def deleted(self, kind: Kind, doc: Doc) -> None:
-        """A reply told that this object is gone."""
+        """A reply showed that this object is gone."""
         place = _place(kind, doc)
         self._written.pop(place, None)
         if self._view.get(*place) is not None:
@@ -59,7 +59,7 @@ class FreshView:
         self.is_ahead = bool(self._written or self._deleted)
 
     def seen(self, kind: Kind, doc: Doc, *, gone: bool) -> None:
-        """The watch told of this object."""
+        """The watch showed this object."""
         if not self.is_ahead:
             return
         place = _place(kind, doc)

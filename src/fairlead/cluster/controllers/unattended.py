@@ -1,7 +1,7 @@
 """Unattended: an Event on every pod and object that nobody in this cluster will act on.
 
 `kubectl describe` is where people look when nothing happens. One Event is written per object; a pod that gets a node
-from somebody else after all keeps it, as Events tell what was true when they were written.
+from somebody else after all keeps it, as Events say what was true when they were written.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The frame of all controllers: keys to visit, with backoff, and no visit before earlier writes are known.
 
 A Reconciler turns changes into keys (`observe`) and visits each key once, however often it was named. A visit looks
-at the world as it is, not at what changed, and returns the writes that bring it closer to what is wished.
+at the world as it is, not at what changed, and returns the writes that bring it closer to what is wanted.
 
-Two rules keep it from acting twice on the same wish. A key is not visited while its writes are under way. And a Reply
-is an observation: the document it brings is observed at once, so that what was created or deleted counts before the
-watch tells of it; whatever the watch then tells late and stale is dropped.
+Two rules keep it from acting twice on the same request. A key is not visited while its writes are under way. And a
+Reply is an observation: the document it brings is observed at once, so that what was created or deleted counts before
+the watch shows it; whatever the watch then shows late and stale is dropped.
 
     named ──▶ ready ──visit──▶ writes under way ──replies──▶ done, or ready again if named meanwhile
                 ▲                                   └──error──▶ backing off (5 ms · 2ⁿ, at most 1000 s) ──┐
@@ -56,7 +56,7 @@ class ControllerContext:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A visit or a write that failed; for telemetry to tell."""
+    """A visit or a write that failed; for telemetry to report."""
 
     at: float
     controller: str
@@ -168,7 +168,7 @@ class Reconciler(Generic[K]):
         raise NotImplementedError
 
     def visit(self, key: K, now: float) -> Iterable[Write]:
-        """Bring one key closer to what is wished."""
+        """Bring one key closer to what is wanted."""
         raise NotImplementedError
 
     def refused(self, key: K, reply: Reply, now: float) -> None:
@@ -343,7 +343,7 @@ class Reconciler(Generic[K]):
     # Changes
 
     def _is_stale(self, change: Change) -> bool:
-        """Whether the watch tells what a Reply has told already."""
+        """Whether the watch shows what a Reply has shown already."""
         metadata = change.doc["metadata"]
         uid = metadata.get("uid", "")
         if change.happened is _DELETED:

@@ -3,7 +3,7 @@
 A bound pod starts after its start delay, runs for its run time and ends with its exit code, as pod_script.py reads
 them from its annotations; a pod without a run time runs until it is deleted. A deleted pod is removed after its
 terminate delay, at the latest when its grace period is over. A node reports itself Ready once and then renews its
-Lease; a node told to fail falls silent, and its pods stand still until it recovers.
+Lease; a node set to fail falls silent, and its pods stand still until it recovers.
 
 Keys are (namespace, name) of pods and ("", name) of nodes. Invariant: what is due is computed from the document and
 the script alone, so a kubelet that is restarted goes on where the last one stopped.

@@ -1,7 +1,7 @@
 """Nodes that fall silent, and the taints that their conditions stand for.
 
-    Lease renewed, or a simulated node that is not told to fail ──▶ conditions are the kubelet's
-    no renewal, or told to fail, for the grace period ──▶ Ready and the pressures become Unknown
+    Lease renewed, or a simulated node that is not set to fail ──▶ conditions are the kubelet's
+    no renewal, or set to fail, for the grace period ──▶ Ready and the pressures become Unknown
 
     Ready False    node.kubernetes.io/not-ready        NoSchedule and NoExecute
     Ready Unknown  node.kubernetes.io/unreachable      NoSchedule and NoExecute
@@ -103,7 +103,7 @@ class NodeLifecycle(Reconciler[str]):
         yield from self._taint(node, now)
 
     def _silent_at(self, name: str, node: Doc, now: float) -> float:
-        """When the grace period of a silent node ends; for one that is heard of, when it would."""
+        """When the grace period of a silent node ends; for one that renews its Lease, when it would."""
         if not is_simulated(node):
             return self._renewed_at[name] + self._graces[name] if name in self._renewed_at else float("inf")
         failing_since = fails_from(node)

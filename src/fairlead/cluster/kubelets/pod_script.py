@@ -7,7 +7,7 @@ Our own annotations come first, kwok's stage delays second, the kubelet's defaul
     fairlead.io/exit-code         (kwok has none)
     fairlead.io/terminate-delay   pod-delete.stage.kwok.x-k8s.io/delay
 
-A pod that is told nothing runs until it is deleted; one of a Job's ends by itself after a second. Every kwok delay may
+A pod without annotations runs until it is deleted; one of a Job's ends by itself after a second. Every kwok delay may
 have a `jitter-delay` beside it: then the time is drawn between the two. Durations that cannot be read count as absent.
 """
 

@@ -40,7 +40,7 @@ STATUS_PATH = "/apis/fairlead.io/v1/status"
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """The checks behind each health path, by name, in the order in which they are told."""
+    """The checks behind each health path, by name, in the order in which they are listed."""
 
     healthz: Mapping[str, Check]
     livez: Mapping[str, Check]

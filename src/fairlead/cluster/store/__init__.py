@@ -1,6 +1,6 @@
 """The embedded API's storage: versioned objects, watches, patches, deletion and the journal on disk.
 
 Reading order: store (objects and their versions), verbs (how a request becomes a new object), history (what watches
-hear), patch and strategic, deletion, eviction, subresources, selection and paging (lists), journal (durability),
+get), patch and strategic, deletion, eviction, subresources, selection and paging (lists), journal (durability),
 schema with typetable and quantities (decoding), snapshot and redaction, storeapi (the port over a Store).
 """

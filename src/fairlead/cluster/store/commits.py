@@ -1,8 +1,8 @@
 """Commits: how a decided write takes effect. Memory first, then the journal, then retention and watchers.
 
 Every write belongs to a batch, and a batch is one transaction of the journal. If the journal cannot be written, memory
-becomes what it was before the batch and the error is raised at its end; nobody was told of the writes meanwhile.
-A definition that goes takes its objects along: they are deleted in its batch, whoever removed its finalizer.
+becomes what it was before the batch and the error is raised at its end; nobody was notified of the writes meanwhile.
+A definition that goes takes its objects along: they are deleted in its batch, no matter who removed its finalizer.
 
 Invariant: outside a batch, memory, journal and the end of the history are the same state.
 """
@@ -152,7 +152,7 @@ class Commits:
             self._moved[len(self.staged)] = _Move(change, kept)
 
     def _settle(self, staged: list[Event]) -> None:
-        """Write a batch to the journal and tell everybody, or undo it."""
+        """Write a batch to the journal and notify all followers, or undo it."""
         moved, self._moved = self._moved, {}
         if staged and self._journal is not None:
             try:

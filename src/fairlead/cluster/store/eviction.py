@@ -121,7 +121,7 @@ def _charge(store: Store, pod: Doc, budget: Doc, *, dry_run: bool) -> None:
 
 
 def _violation(why: str, retry_after: float | None = None) -> TooManyRequests:
-    """With a time to wait, clients wait by themselves; without one, whoever evicts decides."""
+    """With a time to wait, clients wait by themselves; without one, the client decides."""
     cause = {"reason": "DisruptionBudget", "message": why}
     return TooManyRequests(VIOLATES, details={"causes": [cause]}, retry_after=retry_after)
 

@@ -1,8 +1,8 @@
-"""What happened to each kind lately, and who wants to hear of it.
+"""What happened to each kind lately, and who follows it.
 
 Each kind has a Log of Events in the order of their resourceVersions. A watch replays the Log from its
 resourceVersion and then follows; a list at an earlier version is the present with the Log undone. Logs are bounded
-by count and by age, one per kind so that heartbeats never push pods out; who comes too late is told Gone.
+by count and by age, one per kind so that heartbeats never push pods out; a watcher that comes too late gets Gone.
 
 Invariant: from the state at any version not below `compacted`, the Events after it lead to the present state.
 """
@@ -52,7 +52,7 @@ class Event:
             last["metadata"]["resourceVersion"] = str(version)
             self._gone = Record(before.namespace, before.name, version, None, last)
         self.shown: Change | None = None
-        """What `change` gave, until everybody is told."""
+        """What `change` gave, until all followers have it."""
         record = after or before
         assert record is not None
         self.key: Key = record.namespace, record.name
@@ -66,7 +66,7 @@ class Event:
         return self._gone
 
     def change(self, show: Show) -> Change:
-        """What everybody is told who follows all objects of the kind; made once and shared."""
+        """The Change for all who follow all objects of the kind; made once and shared."""
         if self.shown is None:
             if self.after is None:
                 happened, record = _DELETED, self.gone
@@ -82,7 +82,7 @@ class Event:
             self._gone = None  # made anew of `before` when somebody asks
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
-        """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
+        """What a watcher with this selection gets: coming into view is ADDED, leaving it DELETED."""
         was, is_now = selection.sees(self.before, self.after)
         return self.seen(was=was, is_now=is_now)
 
@@ -169,13 +169,13 @@ class Subscription:
             self.wake()
 
     def finish(self) -> None:
-        """Nothing more will come; whoever listens reads what is queued and then ends."""
+        """Nothing more will come; a listener reads what is queued and then ends."""
         self.ended = True
         if self.wake is not None:
             self.wake()
 
     def cut_off(self) -> None:
-        """Nothing more will come; whoever listens must ask anew."""
+        """Nothing more will come; a listener must list anew."""
         self.overflowed = True
         self._queue.clear()
         if self.wake is not None:
@@ -201,7 +201,7 @@ class Feed:
         for selection in self.selections:
             self._by_kind.setdefault(selection.kind.storage, []).append(selection)
         self._whole = {kind for kind, chosen in self._by_kind.items() if len(chosen) == 1 and chosen[0].is_whole(kind)}
-        """Kinds of which everything is told, as it is stored."""
+        """Kinds of which everything is published, as it is stored."""
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
@@ -227,7 +227,7 @@ class Feed:
                     if selection.kind is kind and was == was_there and is_now == is_there:
                         queue.append(event.shown or event.change(show))
                     elif (seen := event.seen(was=was, is_now=is_now)) is not None:
-                        # The object came into view or left it, or is told in another version.
+                        # The object came into view or left it, or is shown in another version.
                         self.put(seen[0], selection.kind, seen[1])
         if self.wake is not None and len(queue) > known:
             self.wake()
@@ -259,8 +259,8 @@ class History:
         return log
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell everybody of what happened, in that order. Events of one kind that follow each other are told at once:
-        what a batch writes is mostly of one kind."""
+        """Notify all followers of what happened, in that order. Events of one kind that follow each other are published
+        at once: what a batch writes is mostly of one kind."""
         if len(events) == 1:
             self._publish(events[0].kind, events)
             return

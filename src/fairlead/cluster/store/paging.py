@@ -58,7 +58,7 @@ class Chunk:
 
 
 def chunk(records: list[Record], request: PageRequest, version: int, *, counted: bool) -> Chunk:
-    """The first `limit` of what is left. `counted` says whether the rest may be told (not under a selector)."""
+    """The first `limit` of what is left. `counted` says whether the rest may be counted (not under a selector)."""
     if not request.limit or len(records) <= request.limit:
         return Chunk(records, version)
     rest = len(records) - request.limit

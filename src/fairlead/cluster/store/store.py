@@ -279,7 +279,7 @@ class Store:
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction of the journal. If it cannot be written, none of them happened and the
-        error is raised at the end; nobody may be told of their success before that."""
+        error is raised at the end; nobody may be notified of their success before that."""
         return self._commits.batch()
 
     def tick(self) -> None:

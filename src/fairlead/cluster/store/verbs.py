@@ -111,7 +111,7 @@ class Verbs:
         self._specs = KnownSpecs()
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
-        """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
+        """The outcome of any write. Unknown fields are named in `warnings`, if the caller wants them."""
         verb, subresource = write.verb, write.subresource
         if subresource and (subresource not in SERVED_SUBRESOURCES or subresource not in write.kind.subresources):
             raise not_found_path()

@@ -39,7 +39,7 @@ class Guard:
             self.quarantine.sweep(now)
 
     def do(self, doing: str, work: Callable[..., None], *arguments: object) -> None:
-        """Do something of which nobody in particular is the object."""
+        """Run work that belongs to no single object."""
         try:
             work(*arguments)
         except Exception as error:
@@ -58,7 +58,7 @@ class Guard:
                 self._raised(f"{name} is left out of account until it changes: {reason}")
 
     def attempt(self, entry: Entry, now: float, schedule: Callable[[Entry], None]) -> Failure | None:
-        """One attempt. None if it came to an end; otherwise what to tell the pod instead."""
+        """One attempt. None if it came to an end; otherwise the failure to report for the pod."""
         held = self.quarantine.held
         reason = self.quarantine.reason(entry.uid, now, _looks(entry)) if held and entry.uid in held else ""
         if not reason:
@@ -101,5 +101,5 @@ class Guard:
 
 
 def _looks(entry: Entry) -> object:
-    """What tells whether an entry has changed since it raised: who waits in it, and what they ask for."""
+    """Decides whether an entry has changed since it raised: who waits in it, and what they ask for."""
     return frozenset((pod.uid, id(pod.shape), tuple(sorted(pod.labels.items()))) for pod in entry.waiting())

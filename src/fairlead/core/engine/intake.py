@@ -1,6 +1,6 @@
 """Intake: what a watch event changes in the Cluster and in the Backlog. Every watch event goes through here, once.
 
-It updates the Cluster and then tells the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
+It updates the Cluster and then notifies the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
 that may wake parked pods. The routing is that of kube-scheduler's event handlers.
 """
 

@@ -1,6 +1,6 @@
 """SchedulingMode: one way to place pods, of which a Scheduler has several side by side over the same cluster.
 
-    Scheduler.step: changes ─▶ hear(replies) ─▶ look_after ─▶ step, each of every mode in turn
+    Scheduler.step: changes ─▶ take_replies(replies) ─▶ look_after ─▶ step, each of every mode in turn
     BindingDriver:  a binding ─▶ bound, failed, holds, permitted, try_again, of the mode that placed its pod
 
 PodMode (pod_mode.py) places the pods of kube profiles one by one and is always there. A profile whose field `mode` is
@@ -56,7 +56,7 @@ class SchedulerParts:
 
 
 class Placer(Protocol):
-    """Whoever placed a pod. The BindingDriver says what becomes of the binding; the bodies here are those of a mode
+    """What placed a pod. The BindingDriver says what becomes of the binding; the bodies here are those of a mode
     that does not hold places for gangs."""
 
     def bound(self, binding: Binding) -> None:

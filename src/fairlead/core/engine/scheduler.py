@@ -7,7 +7,7 @@
 PodMode (pod_mode.py) makes the attempts of kube profiles; profiles may bring other modes (modes.py). Changes are taken
 in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes, so the table needs
 no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine. Nothing is logged;
-`decisions` is data for telemetry and whoever else reads it.
+`decisions` is data for telemetry and other readers.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Scheduler:
             mode.reconfigure(profiles)
 
     def measure(self, meter: Meter | None) -> None:
-        """Measure times from now on. Whoever wants that brings a clock."""
+        """Measure times from now on, with this clock."""
         self.output.measure(meter)
 
     def go_alone(self) -> None:

@@ -1,4 +1,4 @@
-"""StepOutput: what one step of the Scheduler writes, and what it tells about pods: events, conditions, decisions.
+"""StepOutput: what one step of the Scheduler writes, and what it reports about pods: events, conditions, decisions.
 
 The attempt, the bindings and the gangs all add to it, so that the writes of a step are in the order in which they were
 decided. It knows what time it is in this step; nobody below the Scheduler asks a clock.
@@ -30,7 +30,7 @@ class StepOutput:
         self._recorder, self._nominator = recorder, nominator
         self.explanations, self.decisions = explanations, decisions
         self.meter: Meter | None = None
-        """Whoever wants times measured brings a clock."""
+        """Set to enable timing metrics."""
         self.writes: list[Write] = []
         self.now = 0.0
 
@@ -55,8 +55,8 @@ class StepOutput:
     def condition(
         self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
     ) -> str:
-        """Write the condition PodScheduled and the nominated node, unless the pod says so already or was `told`.
-        Returns the node that it is told, if any."""
+        """Write the condition PodScheduled and the nominated node, unless the pod says so already or it was
+        `announced`. Returns the node that is written, if any."""
         patch = status_patch(
             pod, now=self.now, reason=reason, message=message, nominated=nominated, announced=announced
         )
@@ -80,7 +80,7 @@ class StepOutput:
         self.decided(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
 
     def decided(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
-        """Add a decision for telemetry and whoever else reads them."""
+        """Add a decision for telemetry and other readers."""
         waited = self.now - (entry.first_attempt if entry.first_attempt is not None else self.now)
         decision = Decision(
             self.now,

@@ -1,8 +1,8 @@
 """Effects: what plugins ask the scheduler to do besides their answers: writes, and orders for pods that wait in Permit.
 
-It is an argument of the calls that may ask for something (`cycle.effects`, and the one of `next_pod`), so that whoever
-makes such a call decides what becomes of it. The Scheduler has one Effects for all of its cycles: it carries the orders
-out before the next attempt and sends the writes at the end of the step. A trial or a replay makes its own.
+It is an argument of the calls that may ask for something (`cycle.effects`, and the one of `next_pod`), so that a plugin
+that makes such a call decides what becomes of it. The Scheduler has one Effects for all of its cycles: it carries the
+orders out before the next attempt and sends the writes at the end of the step. A trial or a replay makes its own.
 
 The writes of an Errand are not here: the Errand returns them, because their replies go back to it.
 """

@@ -115,7 +115,7 @@ class PodGroup:
     first_owner: str = ""
     """The name of the first owner, in control or not."""
     unknown: str = ""
-    """Why nobody can tell yet how many members it needs."""
+    """Why it is not known yet how many members it needs."""
     minimum: int = field(init=False)
     """How many members must run for the group to be of any use."""
 
@@ -181,8 +181,8 @@ def _scheduled(conditions: Iterable[Mapping[str, Any]], version: str) -> tuple[s
 
 
 def topology_preferences(annotations: Mapping[str, str], api: str) -> dict[str, Any]:
-    """What annotations say for groups whose API has no field for it: a topology key, whether it is a wish or a demand,
-    and what the families read beside. (A family's own groups have fields for what it reads of others.)"""
+    """What annotations say for groups whose API has no field for it: a topology key, whether it is preferred or
+    required, and what the families read beside. (A family's own groups have fields for what it reads of others.)"""
     found: dict[str, Any] = {}
     if key := annotations.get(TOPOLOGY_KEY_ANNOTATION):
         found["topology_key"] = key

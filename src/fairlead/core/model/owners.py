@@ -27,7 +27,7 @@ GANG_LABEL = GANG_ANNOTATION
 ABSENT = "waiting for {kind} {key}, which says how many pods start together: it does not exist, or may not be read"
 UNREADABLE = "{kind} {key} does not say how many pods start together: {problem}"
 UNCOUNTABLE = (
-    "nobody can tell how many pods of {owner} start together: write the number into the annotation {annotation}"
+    "it is not known how many pods of {owner} start together: write the number into the annotation {annotation}"
 )
 
 
@@ -48,7 +48,8 @@ def as_namespace_says(pod: Pod, *, opted_in: bool) -> Pod:
 
 
 def owned_group(pod: Pod, size: int, *, unknown: str = "") -> PodGroup:
-    """The group of a pod that belongs to one by its owner. A group without an object has its wishes on its members."""
+    """The group of a pod that belongs to one by its owner. A group without an object has its preferences on its
+    members."""
     assert pod.group_ref is not None
     assert pod.group_ref.api == OWNER_GROUP_API
     name = pod.group_ref.name

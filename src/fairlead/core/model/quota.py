@@ -82,7 +82,7 @@ def hard_limits(quota: Doc) -> dict[str, Quantity]:
 
 
 def spelled(resource: str, nanos: int, like: Quantity | None = None) -> str:
-    """An amount as a status tells it; bytes in powers of two."""
+    """An amount as a status shows it; bytes in powers of two."""
     binary = resource.endswith(("memory", "storage")) or "hugepages-" in resource
     return str(Quantity(nanos, BINARY_SI if binary else like.format if like else DECIMAL_SI))
 

@@ -115,7 +115,7 @@ class Audit:
         return ""
 
     def _whole(self) -> str:
-        """What no row can tell: pods that have a row and are listed nowhere."""
+        """What no row shows: pods that have a row and are listed nowhere."""
         cluster = self._cluster
         seated = len(cluster.pods) - [pod_state.place for pod_state in cluster.pods.values()].count(_PENDING)
         listed = int(cluster.table.pod_count.sum())

@@ -129,7 +129,7 @@ class Cluster:
         self.shapes = Shapes()
         self.refused: list[str] = []
         self.applied = 0
-        """How many changes the API has told."""
+        """How many changes the API has sent."""
         self.indexes: dict[type, Any] = {}
         """What `index` made."""
         self._row_indexes: list[Index] = []
@@ -360,7 +360,7 @@ class Cluster:
         self._occupy(pod_state, pod)
 
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
-        """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are told."""
+        """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are notified."""
         if pod_state.pod.labels != pod.labels:
             call_vacated(self._row_indexes, pod_state.pod, pod_state.row)
             call_occupied(self._row_indexes, pod, pod_state.row)

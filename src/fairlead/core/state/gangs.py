@@ -1,6 +1,6 @@
 """Gang: a group's live members and how many of them are where; and all gangs of the cluster.
 
-A Gang is there while it has members or its PodGroup exists, whichever comes first. It is told of every member that
+A Gang is there while it has members or its PodGroup exists, whichever comes first. It gets every member that
 comes, goes or changes its place, so counting costs nothing. `proposed` are members that an attempt has put on rows of
 the table without promising anything yet; it is 0 outside of attempts.
 

@@ -1,8 +1,8 @@
 """Nodes: a selection of rows of the table, which is what every plugin judges; and NodeRow, one of them for scalar code.
 
 The whole cluster, a rack, a sample and a single node are the same type. Selecting everything costs nothing: its
-columns are views. Such a selection includes rows of no node, which whoever combines the answers masks out; a plugin
-need not care.
+columns are views. Such a selection includes rows of no node, which the caller masks out when it combines the answers; a
+plugin need not care.
 """
 
 from __future__ import annotations

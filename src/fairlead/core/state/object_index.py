@@ -1,8 +1,8 @@
 """ObjectIndex: the objects besides pods and nodes that policies read, compiled, by kind and name.
 
-Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
-A KindIndex's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
-`since` tells what changed after a version, so that it need not start from scratch.
+Which kinds are kept, and what compiles each, is one table. A kind that is not in it is ignored by the scheduler. A
+KindIndex's `version` moves with every change, so that a plugin that derives something from it knows when to derive it
+anew, and `since` returns what changed after a version, so that it need not start from scratch.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class KindIndex(dict[str, Any]):
             del self._touched[: _REMEMBERED // 2]
 
     def since(self, version: int) -> list[str] | None:
-        """Keys touched after a version, possibly with repetitions; None if that is too long ago to tell."""
+        """Keys touched after a version, possibly with repetitions; None if that is too long ago."""
         missed = self.version - version
         if missed > len(self._touched):
             return None

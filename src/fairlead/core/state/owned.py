@@ -1,8 +1,8 @@
 """Owned: how many pods of which owner start together, as far as the owners have been seen; and who must be watched.
 
-Owners are read only if some pod asks for it: `take_unwatched` returns a kind when the first pod needs it, and whoever
-feeds the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one that cannot be
-read holds up its own pods and nobody else's.
+Owners are read only if some pod asks for it: `take_unwatched` returns a kind when the first pod needs it, and the
+runtime that feeds the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one
+that cannot be read holds up its own pods and nobody else's.
 """
 
 from __future__ import annotations

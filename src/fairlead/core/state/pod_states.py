@@ -51,7 +51,7 @@ class PodLog:
 
     @property
     def mark(self) -> int:
-        """How far the log is. Whoever asks will want what comes after it, so it is kept from now on."""
+        """How far the log is. The caller will want what comes after it, so it is kept from now on."""
         self.is_read = True
         return self._base + len(self._uids)
 
@@ -63,7 +63,7 @@ class PodLog:
             self._base += dropped
 
     def since(self, mark: int) -> list[str] | None:
-        """Pods touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
+        """Pods touched after a mark, possibly with repetitions; None if that is too long ago."""
         start = mark - self._base
         return self._uids[start:] if start >= 0 else None
 

@@ -63,7 +63,7 @@ class TouchLog:
         return int(self._last[row]) if row < len(self._last) else 0
 
     def since(self, mark: int) -> list[int] | None:
-        """Rows touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
+        """Rows touched after a mark, possibly with repetitions; None if that is too long ago."""
         start = mark - self._base
         return self._rows[start:].tolist() if start >= 0 else None
 

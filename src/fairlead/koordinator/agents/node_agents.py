@@ -6,7 +6,7 @@ same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu
 a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a node
 are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
 (koordinator/records/overcommit.py), which are written to the node's status; the ConfigMap slo-controller-config says
-how much is lent (koordinator/records/colocation.py).
+how much is offered (koordinator/records/colocation.py).
 
 Real nodes are left alone: Koordinator's own agent and manager write for them. Nobody runs this controller unless a
 scheduler has a plugin of Koordinator's.
@@ -155,7 +155,7 @@ class NodeAgents(Reconciler[str]):
         yield patch_status(NODE, node, {"capacity": spelt, "allocatable": spelt})
 
     def _strategy(self, node: Doc) -> ColocationStrategy | None:
-        """How much of a node is lent; None, and nothing is written, if the configuration cannot be used."""
+        """How much of a node is offered; None, and nothing is written, if the configuration cannot be used."""
         config = self.view.get(CONFIG_MAP, CONFIG_NAMESPACE, CONFIG_NAME)
         text = None if config is None else (config.get("data") or {}).get(CONFIG_KEY) or ""
         metadata = node["metadata"]

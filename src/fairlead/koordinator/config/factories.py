@@ -69,7 +69,7 @@ def node_numa_resource(args: Args) -> NodeNUMAResource:
     numa_most, _ = _strategy(fields, "numaScoringStrategy", _CPU_AND_MEMORY)
     policy = fields.get("defaultCPUBindPolicy") or FULL_CORES
     if policy not in (FULL_CORES, SPREAD, "ConstrainedBurst", "Default"):
-        raise ConfigError(f"defaultCPUBindPolicy: {policy!r} is none of FullPCPUs, SpreadByPCPUs, ConstrainedBurst")
+        raise ConfigError(f"defaultCPUBindPolicy: {policy!r} must be one of FullPCPUs, SpreadByPCPUs, ConstrainedBurst")
     return NodeNUMAResource(
         NumaSettings(policy, most, numa_most, weights, sorts_by_position=quirks.numa_split_sorts_by_position)
     )
@@ -215,7 +215,7 @@ def coscheduling(args: Args) -> Coscheduling:
     policy = fields.get("defaultMatchPolicy") or ONCE_SATISFIED
     if policy not in (ONLY_WAITING, WAITING_AND_RUNNING, ONCE_SATISFIED):
         raise ConfigError(
-            f"defaultMatchPolicy: {policy!r} is none of only-waiting, waiting-and-running, once-satisfied"
+            f"defaultMatchPolicy: {policy!r} must be one of only-waiting, waiting-and-running, once-satisfied"
         )
     return Coscheduling(
         GangSettings(

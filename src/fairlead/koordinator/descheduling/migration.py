@@ -145,11 +145,11 @@ class MigrationSteps(Reconciler[str]):
         yield patch_status(KOORD_MIGRATION_JOB, job, {"phase": "Running"})
 
     def let_in(self, job: Doc) -> Write:
-        """What tells that arbitration has let a job in."""
+        """What shows that arbitration has let a job in."""
         return patch(KOORD_MIGRATION_JOB, job, {"metadata": {"annotations": {PASSED: "true"}}})
 
     def forbid(self, job: Doc) -> Iterable[Write]:
-        """What tells that a job's pod is never moved."""
+        """What shows that a job's pod is never moved."""
         words = f'Pod "{pod_key_of(job)}" is forbidden to migrate because it does not meet the requirements'
         return self._fail(job, "ForbiddenMigratePod", words)
 

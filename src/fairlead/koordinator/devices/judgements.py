@@ -1,4 +1,4 @@
-"""Judgements: what is said of each class of nodes to pods that wish for the same devices, as columns by class.
+"""Judgements: what is said of each class of nodes to pods that demand the same devices, as columns by class.
 
 `verdicts` has 0 where the pod finds its devices and the number of a refusal where it does not; `scores` the score of
 the node. The last entry of both stands for rows without devices (code -1). Classes are judged when they first occur.
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -1
 _KEPT_DEMANDS = 64
-"""Judgements are kept for so many kinds of wishes."""
+"""Judgements are kept for so many kinds of demands."""
 
 Judge = Callable[["NodeDeviceClass"], "Given | Status"]
 Rate = Callable[["NodeDeviceClass"], int]
 
 
 class DemandJudgements:
-    """What is known for one kind of wish."""
+    """What is known for one kind of demand."""
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes
@@ -95,7 +95,7 @@ def _widened(column: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 
 
 class Judgements:
-    """The judgements of one plugin, by kind of wish; the kind that was asked for longest ago is forgotten first."""
+    """The judgements of one plugin, by kind of demand; the kind that was asked for longest ago is forgotten first."""
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes

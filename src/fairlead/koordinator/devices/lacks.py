@@ -55,7 +55,7 @@ def _asked(kind: str, resource: str, demand: DeviceDemand) -> int:
 
 
 def _served(demands: Sequence[DeviceDemand], rows: DeviceRows, settings: ChoiceSettings) -> list[bool]:
-    """Of each wish in turn whether some node has its devices left."""
+    """Of each demand in turn whether some node has its devices left."""
     copies: dict[int, DeviceHoldings] = {}
     served = []
     for demand in demands:

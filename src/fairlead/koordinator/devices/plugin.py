@@ -79,7 +79,7 @@ class DeviceSettings:
 
 @dataclass(slots=True)
 class DeviceNote:
-    """`key` is equal for pods that wish for the same."""
+    """`key` is equal for pods that demand the same."""
 
     request: DeviceDemand
     key: Hashable
@@ -219,7 +219,7 @@ class DeviceSharePlugin(Plugin):
             yield unresolvable(f'model "{model}" of vendor "{vendor}" does not support GPU Share'), mask
 
     def _rows_apart(self, cycle: Cycle, nodes: Nodes, codes: NDArray[np.int32]) -> dict[int, int]:
-        """Rows by their place in a selection that a class does not tell enough about: they have devices, and
+        """Rows by their place in a selection about which a class does not say enough: they have devices, and
         reservations that the pod may use, or the pod is kept to some NUMA nodes there."""
         wanted = rows_for_pod(cycle)
         if wanted is not None and (settled := settled_rows(cycle)):

@@ -44,7 +44,7 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class DeviceHint:
-    """A pod's wishes for one type of device."""
+    """A pod's demands for one type of device."""
 
     selector: LabelSelector | None = None
     vf_selector: LabelSelector | None = None
@@ -103,7 +103,7 @@ def demand_key(pod: Pod) -> Hashable:
 
 
 def device_request(pod: Pod) -> DeviceDemand | Status:
-    """The wishes of a pod; SKIP if it wants no device, a refusal if they make no sense."""
+    """The demands of a pod; SKIP if it wants no device, a refusal if they make no sense."""
     amounts: dict[str, Amounts] = {}
     asked = pod.shape.fit_request
     for kind, names in _NAMES.items():

@@ -78,7 +78,7 @@ class GangIndex:
         self.groups: dict[str, GroupState] = {}
         self.attempt: GroupAttempt | None = None
         self.touched: set[str] = set()
-        """Gangs that came or changed; whoever keeps their status empties it."""
+        """Gangs that came or changed; the writer of their status empties it."""
 
     def catch_up(self) -> None:
         cluster = self._cluster

@@ -1,4 +1,4 @@
-"""GangStatusWriter writes the status of PodGroups: how many pods are scheduled, run and ended, and the phase that follows.
+"""GangStatusWriter writes the status of PodGroups: how many pods are scheduled, run and ended, and the phase from that.
 
 The phase is worked out from the counts alone, so that one that was missed does not matter.
 """

@@ -5,7 +5,7 @@ are estimated to use beyond what was measured of them. `delta` and `prod_delta` 
 over prod pods, `estimated` is the sum of all estimates, which stands in for a percentile that is not reported.
 
 A metric that comes, and one that is too old, touch their rows in the table's log of pods (`touch_stale`), so that all
-who keep answers about rows hear of it.
+caches of answers about rows are notified.
 
 Invariant: after both, every row equals what `_count` makes of the pods on it and of its NodeMetric.
 """
@@ -119,7 +119,7 @@ class LoadColumns:
         """Touch the rows whose metric has changed or become too old since the last time."""
         table, kind_index = self._cluster.table, self._metrics
         if self._metrics_version != kind_index.version:
-            # At first every row is counted, and judged by whoever keeps answers.
+            # At first every row is counted, and judged by the caches of answers.
             changed = kind_index.since(self._metrics_version) if self._metrics_version >= 0 else ()
             self._metrics_version = kind_index.version
             for name in table.row_of if changed is None else dict.fromkeys(changed):

@@ -111,7 +111,7 @@ def satisfying(policy: str, cpus: Cpus, topology: CpuTopology) -> Cpus:
 
 
 class NumaAllocation:
-    """Tries to place one pod's wish on one node."""
+    """Tries to place one pod's demand on one node."""
 
     def __init__(
         self, options: NodeOptions, holdings: NumaHoldings, demand: CpuDemand, *, sorts_by_position: bool

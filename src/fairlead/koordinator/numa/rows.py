@@ -77,8 +77,8 @@ def amplified(amount: int, ratio: float) -> int:
 
 @dataclass(slots=True)
 class NumaHoldings:
-    """What is held on one node: CPUs with the number of holders and the wish of the last one, amounts by NUMA node, and
-    which NUMA nodes are used by pods inside of them alone, or by pods that span several."""
+    """What is held on one node: CPUs with the number of holders and the exclusiveness of the last one, amounts by NUMA
+    node, and which NUMA nodes are used by pods inside of them alone, or by pods that span several."""
 
     cpus: dict[int, tuple[int, str]] = field(default_factory=dict)
     numa: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class NumaHoldings:
                 own[name] = own.get(name, 0) + amount
 
     def without(self, *freed: Cpus) -> dict[int, str]:
-        """Held CPUs and the wishes on them, as if these were given back once each."""
+        """Held CPUs and the exclusiveness on them, as if these were given back once each."""
         left = dict(self.cpus)
         for cpus in freed:
             for cpu in cpus:

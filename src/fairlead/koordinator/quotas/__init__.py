@@ -1,2 +1,2 @@
-"""Quotas that lend. Reading order: `sharing` (water-filling), `accounts` (one tree of quotas), `book` (which pods count
-where), `plugin` (the checks), `texts`."""
+"""Quotas that lend. Reading order: `sharing` (water-filling), `accounts` (one tree of quotas), `usage` (which pods
+count where), `plugin` (the checks), `texts`."""

@@ -46,7 +46,7 @@ class QuotaSettings:
     others_preempt: bool = False
     """After a refusal by a quota, preemption that knows nothing of quotas may still evict (KoordinatorQuirks)."""
     names_nodes: bool = False
-    """Nodes without victims are told one by one (KoordinatorQuirks)."""
+    """Nodes without victims are listed one by one (KoordinatorQuirks)."""
     revoke: RevokeRules | None = None
     """How pods of quotas that use too much are evicted; None if they are not."""
 

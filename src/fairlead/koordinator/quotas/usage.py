@@ -82,7 +82,7 @@ class QuotaUsage:
         self._version = self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
         self.uncounted: set[str] = set()
-        """Pods without a place that are not counted yet, if pods are heard of late, by uid."""
+        """Pods without a place that are not counted yet, if pods are counted late, by uid."""
         self.counted_until = float("-inf")
         self._members: dict[tuple[str, str], dict[str, None]] = {}
         """The uids of the pods that are counted in a quota and have a place, by tree and quota."""

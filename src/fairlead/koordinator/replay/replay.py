@@ -173,7 +173,7 @@ class KoordinatorReplay:
         )
 
     def _refusal(self, cycle: Cycle) -> str:
-        """What a pod is told for which there is no room."""
+        """The message of a pod for which there is no room."""
         answer = place(cycle, self._evaluator, Search(nominated=self._nominated()))
         outcome = rescue(cycle, answer.refusals) if isinstance(answer, Blocked) else None
         end_search(cycle)

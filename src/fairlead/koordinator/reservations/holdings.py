@@ -67,7 +67,7 @@ class Reservations:
         self._used: dict[str, ReservationState] = {}
         """Reservations that somebody uses."""
         self.dirty: set[str] = set()
-        """Reservations that came, changed or went, or whose owners did; whoever keeps their status empties it."""
+        """Reservations that came, changed or went, or whose owners did; the writer of their status empties it."""
         self._uses: dict[str, str] = {}
         """The reservation that a pod on a node uses, by uid of both."""
         self._assumed: dict[str, str] = {}

@@ -40,7 +40,7 @@ class ReservationDemand:
 
 
 def reservation_demand(pod: Pod) -> ReservationDemand:
-    """The wishes of a pod; a ValueError if an annotation cannot be read."""
+    """The demands of a pod; a ValueError if an annotation cannot be read."""
     ignores = pod.labels.get(IGNORED_LABEL) == "true"
     affinity, exact = pod.annotations.get(AFFINITY), pod.annotations.get(EXACT_MATCH)
     if not affinity and not exact:
@@ -91,7 +91,7 @@ def matches(
     node: Node,
     counts: MatchCounts,
 ) -> bool:
-    """Whether a pod may use a reservation on a node; `counts` is told why not."""
+    """Whether a pod may use a reservation on a node; `counts` collects why not."""
     if demand.ignores:
         return True
     if not reservation.matches(pod):

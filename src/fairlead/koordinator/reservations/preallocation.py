@@ -113,7 +113,7 @@ class PreAllocation:
         return self._score(chosen[0]) if chosen else 0
 
     def scores(self) -> bool:
-        """Whether nodes are told apart."""
+        """Whether nodes are distinguished."""
         return bool(self.rows) and not (self.own.record.takes_several and self.rules.unscored)
 
     def _score(self, pod: Pod) -> int:
@@ -146,7 +146,7 @@ class PreAllocation:
     def _one(
         self, pods: Iterable[Pod], room: NodeRoom, of_node: set[str], of_reservation: list[str]
     ) -> tuple[Pod, ...]:
-        """The first pod that makes enough room; the sets are told what is missing otherwise."""
+        """The first pod that makes enough room; the sets collect what is missing otherwise."""
         for pod in pods:
             given = request_of(pod)
             node, own = room.lacking(self.asked, given), reservation_shortage(self.own, given, detailed=False)
@@ -186,7 +186,7 @@ class PreAllocation:
 def begin(
     cycle: Cycle, own: ReservationState, rules: PreAllocationRules, counts: dict[int, MatchCounts]
 ) -> PreAllocation | Status:
-    """Look for pods that the reservation may take over, and take them off their rows; `counts` is told of others."""
+    """Look for pods that the reservation may take over, and take them off their rows; `counts` collects others."""
     record = own.record
     if record.policy != RESTRICTED:
         return unresolvable(_UNSUPPORTED)

@@ -130,8 +130,8 @@ class InterPodAffinity(CachedPlugin):
         self._preference_rows: frozenset[int] | None = None
 
     def look_only_where(self, anti: frozenset[int] | None, preferences: frozenset[int] | None) -> None:
-        """Restrict the rows whose pods count: `anti` for their required anti-affinity, `wishes` for their preferences
-        when the incoming pod has none of its own. None is all rows."""
+        """Restrict the rows whose pods count: `anti` for their required anti-affinity, `preferences` for their
+        preferences when the incoming pod has none of its own. None is all rows."""
         self._anti_rows, self._preference_rows = anti, preferences
 
     def events(self) -> Sequence[Interest]:

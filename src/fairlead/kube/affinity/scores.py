@@ -48,7 +48,7 @@ class AffinityScores:
         """Topology keys of the pod's required affinity, which often confines it to a single domain of each."""
 
     def level(self, nodes: Nodes) -> bool:
-        """Whether all of these nodes have the same points, where that can be told without computing them."""
+        """Whether all of these nodes have the same points, where that is known without computing them."""
         return all(self._is_level(key, points, nodes) for key, points in self.by_key.items())
 
     def _is_level(self, key: str, points: NDArray[np.int64], nodes: Nodes) -> bool:

@@ -1,8 +1,9 @@
 """DeviceCounts: how many devices of a class each node sees and how many of them are in use, for scores by resources.
 
-NodeResourcesFit and NodeResourcesBalancedAllocation may be told to score by an extended resource. Where a device class
-serves it and a node's device plugin does not, the node's amount is the number of devices that the class's selectors
-accept. As in the original, all devices that slices offer to the node count, also those of pools that are incomplete.
+NodeResourcesFit and NodeResourcesBalancedAllocation may be configured to score by an extended resource. Where a device
+class serves it and a node's device plugin does not, the node's amount is the number of devices that the class's
+selectors accept. As in the original, all devices that slices offer to the node count, also those of pools that are
+incomplete.
 """
 
 from __future__ import annotations

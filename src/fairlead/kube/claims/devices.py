@@ -241,7 +241,7 @@ class DeviceIndex:
         return found
 
     def counters_left(self, pool: PoolView) -> dict[str, dict[str, int]]:
-        """What allocated devices leave of a pool's counters; less than nothing is possible."""
+        """What allocated devices leave of a pool's counters; it may be negative."""
         left = {name: dict(counters) for name, counters in pool.counter_sets.items()}
         for one in (*pool.slices, *pool.elsewhere):
             for device in one.devices:

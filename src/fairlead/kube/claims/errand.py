@@ -254,7 +254,7 @@ class AllocateClaims(ReplyErrand):
     # ---- binding conditions ----
 
     def _conditions(self, now: float) -> Status | None:
-        """Wait until all devices are ready, looking when the watch tells something and at least every few seconds."""
+        """Wait until all devices are ready, looking when the watch shows something and at least every few seconds."""
         waiting = [claim for one in self._reserved.claims if (claim := self._devices.claims.get(one.key)) is not None]
         for claim in waiting:
             if claim.allocation is not None and claim.allocation.binds_late:

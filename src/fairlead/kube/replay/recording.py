@@ -1,7 +1,7 @@
 """Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
 
-Families bring the forms of recordings, which are told apart line by line. A file that cannot be used is a ScenarioError
-that names the file and the line.
+Families bring the forms of recordings, which are distinguished line by line. A file that cannot be used is a
+ScenarioError that names the file and the line.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ node is among those with the highest total, a refusal's message is equal to the 
 nominated node is among those that the tie-breaks leave and its victims are the recorded ones. Ties are the scheduler's
 to break, so after each decision the replay follows the recorded one.
 
-A decision that is `partial` tells only the chosen node, and the scores of some: it agrees when that node is among our
+A decision that is `partial` has only the chosen node, and the scores of some: it agrees when that node is among our
 best, and those scores are ours.
 
 Decisions about resource claims say more (claim_replay.py): what kept a pod from being tried at all, the allocations it

@@ -1,7 +1,7 @@
 """AttachedVolumes: which volumes are attached on which row, how many of each driver, and how many a node can take.
 
 A volume counts once per node however many pods use it, and also when an attachment is left that no pod uses. What a
-pod's claim attaches depends on the claim, its volume and its class; whoever was counted is counted again when one of
+pod's claim attaches depends on the claim, its volume and its class; a pod that was counted is counted again when one of
 these changes, and only then. Counts and limits are columns by driver, so that judging a pod is a comparison of columns.
 
 Invariant: `count(driver)[row]` is the number of distinct volumes of the driver that pods on the row use or attachments

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(slots=True, eq=False)
 class Reserved:
     """What is reserved for a pod on a node, as the objects will look: volumes bound to claims, and claims to provision.
-    `told` are the names and keys of those that the API has accepted."""
+    `accepted` are the names and keys of those that the API has accepted."""
 
     pod: Pod
     node: str

@@ -72,8 +72,8 @@ class Experiment:
             yield from self._on_processes(keys, workers)
 
     def _on_processes(self, keys: Sequence[RunKey], workers: int) -> Iterator[RunKey]:
-        """Whoever stops asking, or is interrupted, waits for the runs that are under way; no other is begun. A pool
-        cannot take back what it has queued, so it gets no more than it has workers."""
+        """A caller that stops asking, or is interrupted, waits for the runs that are under way; no other is begun. A
+        pool cannot take back what it has queued, so it gets no more than it has workers."""
         waiting = iter(keys)
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
             under_way = {pool.submit(play_one, self.file, key, self.directory) for key in islice(waiting, workers)}

@@ -55,9 +55,10 @@ class NodeTraceSpec:
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """A queue. In Volcano's manner it is a Queue; elsewhere it is a name by which results are grouped. `weight` gives
-    the share that it deserves, unless `deserved` does. With a `count` it is so many equal queues, called `name-0`,
-    `name-1` and so on. `dequeue_strategy` says whether jobs may overtake one of their queue that cannot be placed."""
+    """A queue. With the Volcano profile it is a Queue; elsewhere it is a name by which results are grouped. `weight`
+    gives the share that it deserves, unless `deserved` does. With a `count` it is so many equal queues, called
+    `name-0`, `name-1` and so on. `dequeue_strategy` says whether jobs may overtake one of their queue that cannot be
+    placed."""
 
     name: str = ""
     count: int = 0
@@ -165,7 +166,7 @@ class NodeFailureSpec:
 
 @dataclass(frozen=True, slots=True)
 class LatencySpec:
-    """How long a change takes to be told (`watch`), a write such as a bind to be performed (`bind`), and a bound pod to
+    """How long a change takes to be seen (`watch`), a write such as a bind to be performed (`bind`), and a bound pod to
     start (`start`). None takes no time."""
 
     watch: Distribution | None = None
@@ -177,7 +178,7 @@ class LatencySpec:
 class PolicySpec:
     """One scheduler: a KubeSchedulerConfiguration as a file or inline (`config`), a Volcano configuration as a file or
     a preset (`volcano`), and plugins in Python as `module:name` or `file.py:name`. `scheduler_name` is what pods name;
-    it is `volcano` if Volcano's manner is configured. `period` is the time between two rounds. `ties` is how one of
+    it is `volcano` if the Volcano profile is configured. `period` is the time between two rounds. `ties` is how one of
     equally good nodes is chosen: any, as kube-scheduler does, or the first of the table."""
 
     name: str = "default"

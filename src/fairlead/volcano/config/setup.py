@@ -1,4 +1,4 @@
-"""VolcanoSetup: everything that makes a scheduler serve pods in Volcano's manner.
+"""VolcanoSetup: everything that makes a scheduler serve pods with the Volcano profile.
 
 It is a volcano-scheduler.conf (or the name of a preset) and what Volcano takes as flags. Heavy imports are inside the
 methods, because most processes that could have a VolcanoSetup have none.

@@ -1,6 +1,6 @@
 """CardTable: the accelerator cards of all nodes, as arrays over rows and cards, and who uses what of them.
 
-How nodes announce their cards is the business of whoever makes the table. A card is addressed by the row of its node
+How nodes announce their cards is decided where the table is made. A card is addressed by the row of its node
 and its place there.
 
 Invariant: `used_*` of a card are the sums over the holdings of the pods on it, and `parts` the parts they have.

@@ -30,7 +30,7 @@ class DevicePool(ABC, Generic[Held]):
 
     lock = ""
     releases_lock = False
-    """Whether the lock is given back as soon as the pod has been told."""
+    """Whether the lock is given back as soon as the pod is annotated."""
     uncounted = ""
     """The resource that is counted here alone, if there is one."""
 
@@ -66,7 +66,7 @@ class DevicePool(ABC, Generic[Held]):
         return task.pod.annotations.get(key) or self._annotated.get(task.uid, EMPTY).get(key, "")
 
     def annotations_for(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
-        """What a pod is to be told with its binding."""
+        """The annotations that a pod gets with its binding."""
         said = self.annotations(task, held)
         self._annotated[task.uid] = said
         return said
@@ -93,7 +93,7 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def recall(self, task: Task, row: int) -> list[Held]:
-        """What a pod on a node was told that it has."""
+        """What the annotations of a pod on a node say that it has."""
 
     @abstractmethod
     def take(self, held: Sequence[Held], sign: int = 1) -> None: ...

@@ -1,4 +1,4 @@
-"""deviceshare: pods share accelerator cards, or have whole ones, and are told which in their annotations.
+"""deviceshare: pods share accelerator cards, or have whole ones, and find which in their annotations.
 
     GPUSharingEnable, GPUNumberEnable   GPUs by memory, or whole (volcano/devices/numbered_gpus.py)
     VGPUEnable                          GPUs by memory and cores, or in fixed parts (vgpus.py)

@@ -52,7 +52,7 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
 
 def _key_of(groups: Iterable[PodGroup], namespace: str, name: str) -> str:
     """The group of that name, or the one that was made for somebody of that name: `<job>-<uid>` for a Volcano job,
-    `podgroup-<uid>` for whoever else owns pods."""
+    `podgroup-<uid>` for other owners of pods."""
     named = {group.key: group for group in groups if group.namespace == namespace}
     key = f"{namespace}/{name}"
     if key in named:

@@ -168,7 +168,7 @@ def owners_of(jobs: Iterable[Job]) -> Mapping[str, str]:
 
 
 def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job]) -> Iterator[str]:
-    """Sentences on what limits the queue, the worst first, then on how the last lines of the sum come about."""
+    """Sentences on what limits the queue, the worst first, then on how the last lines of the sum are made."""
     if not queue.queue.open:
         state = queue.queue.state or "not opened yet"
         yield f"the queue is {state}: nobody is let in and nothing is placed; what runs goes on"

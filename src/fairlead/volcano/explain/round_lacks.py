@@ -1,5 +1,5 @@
-"""What a group in Volcano's manner is short of: its queue and the queues above it, the cluster that groups are let
-into, and a HyperNode. Who holds it is told from the jobs of the round: what they have, and what is kept for them since
+"""What a group of the Volcano profile is short of: its queue and the queues above it, the cluster that groups are let
+into, and a HyperNode. Who holds it is read from the jobs of the round: what they have, and what is kept for them since
 they were let in.
 """
 

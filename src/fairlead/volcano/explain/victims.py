@@ -1,7 +1,7 @@
-"""Who had to go for a job in Volcano's manner, who might have had to, and which rule protected each.
+"""Who had to go for a job of the Volcano profile, who might have had to, and which rule protected each.
 
 The votes of plugins come from the log of the rounds (`volcano/rounds/eviction_log.py`). Tasks that no plugin was asked
-about were ruled out before, by the rules of preempt and reclaim themselves; those are told from the round's records.
+about were ruled out before, by the rules of preempt and reclaim themselves; those come from the round's records.
 """
 
 from __future__ import annotations

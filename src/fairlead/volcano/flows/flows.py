@@ -4,7 +4,7 @@
              └──────────┴─────▶ Failed
 
 The job of a flow's step is `<flow>-<template>`; a job of that name that is there already is left alone. JobTemplates
-are told which jobs were made from them. What steps say of probes and patches is stored and not acted on, as in the
+list which jobs were made from them. What steps say of probes and patches is stored and not acted on, as in the
 original.
 """
 
@@ -206,7 +206,7 @@ def _job_status(job: Doc, known: Doc, now: float) -> Doc:
 
 
 class JobTemplates(Reconciler[Key]):
-    """Tells every JobTemplate which jobs were made from it."""
+    """Writes into every JobTemplate which jobs were made from it."""
 
     name = "volcano-jobtemplate-controller"
     component = "vc-controller-manager"

@@ -201,7 +201,7 @@ def dismissal(pod: JobPod) -> tuple[Write, Write]:
 def request_for(
     old: JobPod | None, new: JobPod | None, task: Doc, tally: TaskTally, quirks: Quirks
 ) -> JobRequest | None:
-    """What a change of a pod tells its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
+    """What a change of a pod means for its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
     pod = new or old
     if pod is None:
         return None
@@ -226,7 +226,7 @@ def request_for(
 
 
 def _first_event(pod: JobPod, task: Doc, tally: TaskTally, quirks: Quirks) -> str:
-    """Of a pod that was not known. The repaired controller, started anew, still hears what has happened to it."""
+    """Of a pod that was not known. The repaired controller, started anew, still gets what has happened to it."""
     if quirks.commands_deleted_first or pod.phase == "Pending":
         return POD_PENDING
     return _event_of_update(replace(pod, phase=""), pod, task, tally)

@@ -65,7 +65,7 @@ def _with_times(known: Doc, fresh: Doc, state: JobState, now: float, *, always: 
 
 
 def _same(known: Doc, fresh: Doc) -> bool:
-    """Equal but for the running time, which only kills tell."""
+    """Equal but for the running time, which only kills set."""
     if "runningDuration" not in known and "runningDuration" not in fresh:
         return known == fresh
     return {**known, "runningDuration": None} == {**fresh, "runningDuration": None}

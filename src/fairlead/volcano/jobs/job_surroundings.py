@@ -6,7 +6,7 @@
 the replies say that all of it is there, and what could not be deleted is deleted with the next kill: the status must
 not claim what a refused write did not do.
 
-Invariant: `replied` hears of every answer to a write that was returned here.
+Invariant: `replied` gets every answer to a write that was returned here.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._requests = JobRequests(self._quirks, most_tries)
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
         self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
-        self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
+        self._refused_pods: dict[Key, str] = {}  # why pods were refused, for the next status
         self._second_pass: set[Key] = set()
         self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
         self._held = HeldStatuses()
@@ -355,7 +355,7 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _emit_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
         if self._quirks.refused_pods_stop_status:
-            return []  # the original tells its log alone
+            return []  # the original only logs it
         return self._emit_event(job, "PluginError", refusal, warning=True)
 
     def _note_command(self, work: JobWork, controlled: dict[str, str]) -> None:
@@ -387,7 +387,7 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _rests(self, job: Doc, state: JobState) -> bool:
         """Whether the sync that a new phase calls for would find nothing to do. That is so for a Job on its way to
-        Running that has no plugins, unless the rule of the new phase moves it on: all else that a sync looks at tells
+        Running that has no plugins, unless the rule of the new phase moves it on: all else that a sync looks at gives
         of its changes by itself."""
         if phase_of(job) not in ("", PENDING) or job["spec"].get("plugins"):
             return False

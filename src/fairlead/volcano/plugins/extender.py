@@ -72,8 +72,8 @@ class VolcanoExtender(TierPlugin):
         self._documents = documents
 
     def open(self, round: Round) -> None:
-        """Tell the extender that a round begins. In the original, one that cannot be told is not asked in this round
-        (`failed_opening_mutes_extender`)."""
+        """Notify the extender that a round begins. In the original, one that cannot be reached is not asked in this
+        round (`failed_opening_mutes_extender`)."""
         self._round = round
         self._bodies = Bodies(round, self._documents)
         self._silent = False

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
 _UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found')
-"""An error, which is not a refusal for good: whoever asks about a task that was never looked at is told this."""
+"""An error, which is not a refusal for good: this is the answer for a task that was never looked at."""
 
 
 class Predicates(TierPlugin):

@@ -1,4 +1,4 @@
-"""tdm: time division. Nodes of a revocable zone are lent to preemptable pods at certain hours, and taken back after.
+"""tdm: time division. Nodes of a revocable zone are open to preemptable pods at certain hours, and taken back after.
 
 A zone's hours are `HH:MM-HH:MM` in local time; an end that is not after the start is on the next day (in the original
 the zone closes at midnight then: `tdm_closes_at_midnight`). Outside the hours no pod is placed there, and preemptable

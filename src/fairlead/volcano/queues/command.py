@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from fairlead.client.credentials import Connection
     from fairlead.core.model.flow import Doc
 
-_NO_QUEUES = (
-    "there are no queues, so nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)"
-)
-"""Every scheduler of that manner makes the queue `default` when it starts."""
+_NO_QUEUES = "there are no queues, so no scheduler here has a Volcano profile (fairlead up --volcano-conf default does)"
+"""Every scheduler with that profile makes the queue `default` when it starts."""
 _NO_VOLCANO = (
-    "nobody schedules in Volcano's manner here; `fairlead up` and `fairlead scheduler` do with --volcano-conf FILE"
+    "no scheduler here has a Volcano profile; `fairlead up` and `fairlead scheduler` do with --volcano-conf FILE"
 )
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
 
@@ -172,7 +170,7 @@ async def _queues(cluster: Connection) -> list[Doc]:
 
 
 def _counted(queues: Sequence[Doc], groups: Sequence[Doc]) -> Iterator[Doc]:
-    """The queues with their PodGroups counted by phase, as their status could tell and nobody writes."""
+    """The queues with their PodGroups counted by phase, which their status could show but nothing writes."""
     found = Counter(
         ((group.get("spec") or {}).get("queue") or "default", (group.get("status") or {}).get("phase") or "Pending")
         for group in groups

@@ -10,7 +10,7 @@ Commands of the kind `Command` drive it. A queue under a closed parent is closed
 with the parent, and only the mark: a queue that was closed by hand stays closed. `root` is never closed.
 
 The status gets the state alone. Its counters of groups are in the definition, and the original fills none of them: how
-many groups a queue has is told by metrics and by commands.
+many groups a queue has is shown by metrics and by commands.
 
 Invariant: a Command is deleted before it is obeyed, so that it is obeyed once.
 """

@@ -90,5 +90,5 @@ def network_preference(annotations: Mapping[str, str]) -> dict[str, Any]:
 
 
 def made_for(group: PodGroup) -> str:
-    """The name of whoever owns pods that came without a group, if it was made for them: its own name is a uid."""
+    """The name of the owner of pods that came without a group, if it was made for them: its own name is a uid."""
     return group.first_owner if group.name.startswith(_MADE) and group.api == _API else ""

@@ -211,7 +211,7 @@ class Quirks:
     rescheduling_confuses_names: bool = quirk(
         PLUGINS,
         "rescheduling confuses pods of one name in different namespaces",
-        "it tells them apart",
+        "it distinguishes them",
     )
     tdm_closes_at_midnight: bool = quirk(
         PLUGINS,
@@ -359,7 +359,7 @@ class Quirks:
     missing_template_stops_flow: bool = quirk(
         JOBS,
         "a JobFlow one of whose templates is missing has no status at all, and steps after it are not begun",
-        "the others go on and are told; the missing template is waited for",
+        "the others go on and are reported; the missing template is waited for",
     )
     template_keeps_deleted_jobs: bool = quirk(
         JOBS,
@@ -399,7 +399,7 @@ class Quirks:
     flow_probes_ignored_silently: bool = quirk(
         JOBS,
         "probes and patches of a JobFlow are stored and never looked at",
-        "the same, with a warning to whoever sends them",
+        "the same, with a warning to their sender",
     )
     queue_state_by_hand: bool = quirk(
         JOBS,

@@ -111,7 +111,7 @@ class Guide(Choices, Witness):
     def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterator[str]:
         """Each time the one that the next recorded step is in. A trial that placed nothing was most likely in one that
         no step before the next commit is in. Also one that leaves no step matters, as it forgets what others were
-        told: so where that differs, any order is tried."""
+        offered: so where that differs, any order is tried."""
         about = job.name if self._action == "allocate" else f"{job.name} ({self._action})"
         variant = self.trail.variant(about)
         shuffled = Random(variant).sample(names, len(names)) if variant else list(names)
@@ -184,7 +184,7 @@ class Guide(Choices, Witness):
             raise Parted("node", step["node"], mine)
 
     def evicted(self, task: Task, preemptor: Task | None) -> None:
-        """Whom it is for is not told of evictions that were thought through before."""
+        """For whom it is is not recorded of evictions that were thought through before."""
         step = {"do": "evict", "pod": task.name}
         selected = preemptor is not None and "for" in self._peek()
         self._meet({**step, "for": preemptor.name} if preemptor is not None and selected else step)
@@ -225,7 +225,7 @@ def _check_scores(recorded: dict[str, float], mine: dict[str, float], task: Task
 
 
 class ImagesSeen:
-    """How many nodes had an image when each node was last looked at, as far as a recording tells.
+    """How many nodes had an image when each node was last looked at, as far as a recording shows.
 
     Volcano counts an image's nodes when it comes to know a node, and its workers take up nodes in any order; so each
     node that has an image may have seen any number of them from one up. The scores of a round say which it was."""
@@ -296,7 +296,7 @@ class VolcanoReplay:
         ]
 
     def _replay(self) -> Iterator[tuple[str, Any, Any]]:
-        """Again and again, as long as what parted us tells something about what was left to chance, or a choice is left
+        """Again and again, as long as what parted us says something about what was left to chance, or a choice is left
         that could have been another."""
         images = ImagesSeen()
         trail = Trail()
@@ -451,7 +451,7 @@ def _earlier(doc: Doc) -> tuple[str, str | None]:
 
 def _says(mine: str, recorded: str, job: Job, name: str = "") -> bool:
     """Whether two texts are equal, of a group or of the pod that is named, where the task that is named as the origin
-    may be any that has errors, and its errors may be told in any way that chance allows."""
+    may be any that has errors, and its errors may be worded in any way that chance allows."""
     if mine == recorded:
         return True
     own = {job.tasks[uid].name: errors for uid, errors in job.fit_errors.items()}

@@ -200,7 +200,7 @@ class Agreement:
         return {field: value for field, value in recorded_part.items() if field not in unsure}
 
     def _listed(self, recorded_part: Doc) -> Doc:
-        """The end of a Job is told from its running time, which is as unsure."""
+        """The end of a Job is computed from its running time, which is as unsure."""
         unsure = "endTimestamp" if self._has_just_ended(str(recorded_part["name"]), recorded_part.get("state")) else ""
         return {field: value for field, value in recorded_part.items() if field != unsure}
 
@@ -208,8 +208,8 @@ class Agreement:
         return phase in FINISHED and job not in self._ended
 
     def _events(self, recorded: Doc, own: Doc) -> Iterator[Difference]:
-        """An error that is tried again is told again, at times that depend on the machine: the first time counts. That
-        an action was put off is told late by the original, often a step later."""
+        """An error that is tried again is emitted again, at times that depend on the machine: the first time counts.
+        That an action was put off is emitted late by the original, often a step later."""
         shown = []
         for state, warned in zip((recorded, own), self._warned, strict=True):
             recorded_part = {_event(event) for event in state.get("events") or () if event[3] in _EVENTS}

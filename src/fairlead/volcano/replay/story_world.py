@@ -118,7 +118,7 @@ def _keys() -> KeyPair:
 
 
 def story_settings(quirks: Quirks = ORIGINAL) -> VolcanoSettings:
-    """What Volcano's controllers and admission were told where stories were recorded."""
+    """The settings of Volcano's controllers and admission where stories were recorded."""
     return VolcanoSettings(all_webhooks=True, quirks=quirks, make_keys=_keys)
 
 

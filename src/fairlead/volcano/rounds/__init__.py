@@ -1,4 +1,4 @@
-"""Volcano's manner: sessions that look at all jobs together, here called rounds.
+"""Volcano's scheduling mode: sessions that look at all jobs together, here called rounds.
 
 Reading order: driver (when a round starts, and its slices), opening (jobs, tasks and queues of a round), action_table
 (the configured actions) and actions/, node_search (predicates and scores for one task), transaction (placements that

@@ -1,4 +1,4 @@
-"""RoundDriver: when rounds begin, go on and end, so that a profile in Volcano's manner runs beside the others.
+"""RoundDriver: when rounds begin, go on and end, so that a Volcano profile runs beside the others.
 
     waiting ──the period is over, and something changed──▶ running ──all actions done──▶ waiting
                                                           │    ▲
@@ -302,7 +302,7 @@ _END = object()
 
 
 def _looks(job: Job) -> object:
-    """What tells whether a job has changed since it raised."""
+    """What shows whether a job has changed since it raised."""
     return frozenset((task.uid, id(task.pod.shape)) for task in job.tasks.values())
 
 

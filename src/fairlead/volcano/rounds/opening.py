@@ -212,7 +212,7 @@ def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
 
 
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
-    """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
+    """Pods of the round with where they stand: those on nodes, placed by any scheduler, and the waiting ones that are
     ours; ended ones count for their groups."""
     partition, alone = rounds.partition, rounds.partition.ring is None
     for pod_state in cluster.pods.values():

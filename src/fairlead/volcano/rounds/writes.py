@@ -1,4 +1,4 @@
-"""What a round writes to the API: statuses of groups, queues and pods, evictions, and the events that tell of them."""
+"""What a round writes to the API: statuses of groups, queues and pods, evictions, and the events about them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.volcano.rounds.closing import GroupReport
 
 _REPEATED_AFTER = 30 * 60.0
-"""Seconds after which an Event is told again although it says the same; the API server forgets Events in an hour."""
+"""Seconds after which an Event is emitted again although it says the same; the API server forgets Events in an hour."""
 _QUIET = 2.0
 """Seconds for which numbers must stand before they are written, and between two writes of a queue's sums."""
 _LONGEST_HELD = 30.0
@@ -113,8 +113,8 @@ class WrittenStatuses:
     # ---- events ----
 
     def is_news(self, uid: str, kind: str, reason: str, note: str, now: float) -> bool:
-        """Whether an Event about a group says what was not told lately. What is told takes back what contradicts it:
-        that a group is ready, and that it waits."""
+        """Whether an Event about a group says what was not emitted lately. What is emitted takes back what contradicts
+        it: that a group is ready, and that it waits."""
         key = (uid, kind, reason)
         known = self._events.get(key)
         if known is not None and known[0] == note and now - known[1] < _REPEATED_AFTER:

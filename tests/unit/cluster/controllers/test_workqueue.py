@@ -43,7 +43,7 @@ class Planter(Reconciler[str]):
         self.visits.append(key)
         wish = self.wishes.get(key, 0)
         if wish < 0:
-            raise ValueError("nobody can plant less than nothing")
+            raise ValueError("a negative number cannot be planted")
         plants = self.known.get(key, {})
         for _ in range(wish - len(plants)):
             yield create(CONFIG_MAP, {"metadata": {"namespace": key, "generateName": "plant-"}})
@@ -126,7 +126,7 @@ def test_a_raising_key_is_recorded_and_retried_and_does_not_stop_the_others(worl
     writes = planter.step(0, [wish(world, "bad", -1), wish(world, "good", 1)], [])
     assert [write.namespace for write in writes] == ["good"]
     (trouble,) = planter.errors
-    assert (trouble.key, trouble.message) == ("bad", "ValueError: nobody can plant less than nothing")
+    assert (trouble.key, trouble.message) == ("bad", "ValueError: a negative number cannot be planted")
     assert planter.wake_at() == pytest.approx(0.005)
     planter.step(0.005, [], [])
     assert planter.wake_at() == pytest.approx(0.015)

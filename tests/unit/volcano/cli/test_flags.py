@@ -42,7 +42,7 @@ def test_the_others_need_a_conf(words: list[str]) -> None:
         flags(*words)
 
 
-def test_both_manners_are_served_by_one_scheduler() -> None:
+def test_both_modes_are_served_by_one_scheduler() -> None:
     assert names(scheduler("--volcano-conf", "default")) == ["default-scheduler", "volcano"]
 
 
@@ -80,7 +80,7 @@ def test_volcanos_flags_reach_the_rounds() -> None:
     assert rounds.scheduler_names == ("a", "b")
 
 
-def test_a_name_may_not_belong_to_both_manners() -> None:
+def test_a_name_may_not_belong_to_both_modes() -> None:
     with pytest.raises(ConfigError, match="both a kube profile's and Volcano's"):
         scheduler("--volcano-conf", "default", "--scheduler-name", "default-scheduler")
 

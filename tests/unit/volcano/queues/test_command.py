@@ -1,4 +1,4 @@
-"""`fairlead queue` and `fairlead explain job|podgroup` on a cluster that is scheduled in Volcano's manner."""
+"""`fairlead queue` and `fairlead explain job|podgroup` on a cluster that is scheduled with the Volcano profile."""
 
 from __future__ import annotations
 
@@ -136,13 +136,13 @@ def test_queue_list_has_the_columns_of_vcctl(kubeconfig: Path) -> None:
     assert lines[3].split() == ["small", "1", "Open", "root", "1", "1", "1", "0", "0"]
 
 
-def test_queues_without_volcanos_manner_say_so() -> None:
+def test_queues_without_the_volcano_profile_say_so() -> None:
     with Harness(nodes=1) as plain:
         kubeconfig = plain.serve()
         listed, explained = run(kubeconfig, "queue", "list"), run(kubeconfig, "queue", "explain", "default")
         assert (listed.exit_code, explained.exit_code) == (0, 1)
-        assert "there are no queues, so nobody schedules in Volcano's manner here" in listed.stderr
-        assert "there are no queues, so nobody schedules in Volcano's manner here" in explained.stderr
+        assert "there are no queues, so no scheduler here has a Volcano profile" in listed.stderr
+        assert "there are no queues, so no scheduler here has a Volcano profile" in explained.stderr
         plain.apply(queue("team"))
         assert "these queues wait: nobody schedules" in run(kubeconfig, "queue", "list").stderr
         assert "with --volcano-conf FILE" in " ".join(run(kubeconfig, "queue", "explain", "team").stdout.split())
@@ -184,13 +184,13 @@ def test_without_a_scheduler_the_object_is_shown() -> None:
     assert "this is what the object says" in result.stdout
 
 
-def test_a_cluster_without_volcanos_manner_says_so() -> None:
+def test_a_cluster_without_the_volcano_profile_says_so() -> None:
     with Harness(nodes=1) as cluster:
         kubeconfig = cluster.serve()
         listed = run(kubeconfig, "queue", "list")
         explained = run(kubeconfig, "queue", "explain", "default")
     assert listed.exit_code == 0
-    assert "nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)" in listed.stderr
+    assert "no scheduler here has a Volcano profile (fairlead up --volcano-conf default does)" in listed.stderr
     assert explained.exit_code == 1
     assert '"default" not found: there are no queues' in explained.stderr
 

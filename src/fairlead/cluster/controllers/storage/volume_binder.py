@@ -3,7 +3,7 @@
     claim   Pending ──volume found, or made──▶ Bound ──volume vanished──▶ Lost
     volume  Available ──promised to a claim──▶ Bound ──claim vanished──▶ Released ──policy Delete──▶ gone
 
-Binding is told in two visits: first the volume is promised (over the version that was seen, so that nobody else gets
+Binding is written in two visits: first the volume is promised (over the version that was seen, so that nobody else gets
 it), then both sides say that they are bound. Volumes are made by somebody else, who is asked by an annotation on the
 claim: volume_provisioner.py here, a provisioner on a real cluster. Keys are ("", name) of volumes and (namespace,
 name) of claims.

@@ -173,7 +173,7 @@ class Jobs(Reconciler[Key]):
             tally.dismissed.add(pod.uid)
             yield delete(POD, pod.doc)
 
-    # Telling
+    # Status and events
 
     def _report(
         self, key: Key, job: Doc, tally: FinishedPods, pods: list[PodFact], ending: _Ending | None, now: float

@@ -194,7 +194,7 @@ class CronJobs(Reconciler[Key]):
                 if self.emits_cleaning:
                     yield from self.emit_deleted(doc, run.name)
 
-    # Telling
+    # Status and events
 
     def _report(self, doc: Doc, runs: dict[str, CronRun], now: float) -> Iterable[Write]:
         known = doc.get("status") or {}

@@ -1,8 +1,8 @@
 """Deployments: one ReplicaSet per template, the newest grown while the others shrink.
 
-How large each becomes is computed in rollout.py, what is told in deployment_status.py; here are the visits. As in the
-original, one visit takes one step (create the new ReplicaSet, grow it, or shrink old ones) and the next follows when
-the ReplicaSets have answered. ReplicaSets are few, so their documents are kept, with replies observed at once.
+How large each becomes is computed in rollout.py, what is reported in deployment_status.py; here are the visits. As in
+the original, one visit takes one step (create the new ReplicaSet, grow it, or shrink old ones) and the next follows
+when the ReplicaSets have answered. ReplicaSets are few, so their documents are kept, with replies observed at once.
 """
 
 from __future__ import annotations

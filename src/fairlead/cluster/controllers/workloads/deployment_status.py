@@ -125,7 +125,7 @@ def _put(conditions: dict[str, Doc], new: Doc, now: float) -> None:
     if not is_news and new["reason"] != "ReplicaSetUpdated":
         return
     since = old["lastTransitionTime"] if old is not None and old["status"] == new["status"] else timestamp(now)
-    conditions.pop(new["type"], None)  # what is new is told last
+    conditions.pop(new["type"], None)  # what is new comes last
     conditions[new["type"]] = {**new, "lastUpdateTime": timestamp(now), "lastTransitionTime": since}
 
 

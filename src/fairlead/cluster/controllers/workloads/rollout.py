@@ -21,7 +21,7 @@ MAXIMUM = "deployment.kubernetes.io/max-replicas"
 REVISION = "deployment.kubernetes.io/revision"
 
 Sizes = dict[str, int]
-"""Wished sizes by ReplicaSet name; only those that change."""
+"""Desired sizes by ReplicaSet name; only those that change."""
 
 
 def desired(doc: Doc) -> int:

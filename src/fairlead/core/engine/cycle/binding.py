@@ -138,7 +138,7 @@ class Binding:
     past_permit = False
     preempted = False
     announced = ""
-    """The node to which the pod was told that it is nominated while it waits."""
+    """The node to which the pod was reported as nominated while it waits."""
     keeps_nomination = False
     """Whether the pod stays nominated to its node if its permission is refused."""
     together: frozenset[str] = frozenset()
@@ -151,7 +151,7 @@ class Binding:
         self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, placer: Placer, *, now: float
     ) -> None:
         self.placer = placer
-        """The mode that placed the pod. It is told what becomes of the binding."""
+        """The mode that placed the pod. It is notified of what becomes of the binding."""
         self.entry = entry
         self.cycle = cycle
         self.placed = placed

@@ -24,7 +24,8 @@ _SERIES_ENDS_AFTER = 6 * 60.0
 _SERIES_WRITTEN_EVERY = 30 * 60.0
 _SWEEP_EVERY = 60.0
 _EMITTED_ONCE = ("Normal", "Scheduled")
-"""Of a pod this is told once, so that no series is kept of it: at 100 pods a second they would be tens of thousands."""
+"""Of a pod this is emitted once, so that no series is kept of it: at 100 pods a second they would be tens of
+thousands."""
 
 Key = tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Failure of an attempt, and the status patches that tell pods and groups of it."""
+"""Failure of an attempt, and the status patches that report it to pods and groups."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def status_patch(
     pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
 ) -> Write | None:
     """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
-    if the status has both already; `told` is the nominated node that it was sent last. For a pod that stands for
+    if the status has both already; `announced` is the nominated node that it was sent last. For a pod that stands for
     another object, the patch of that object's status."""
     if pod.reported_as is not None:
         return POD_LIKE[pod.reported_as.kind].refused(pod, now, reason, message) if reason else None

@@ -1,7 +1,7 @@
 """EvictionLedger: who was evicted, when, for whom and at what cost; kept after the pods are gone.
 
-Every deletion of a pod that a step writes is an eviction, whichever manner decided it, so the ledger reads the step's
-writes and nobody has to remember to tell it. The note of such a write says for whose sake.
+Every deletion of a pod that a step writes is an eviction, whichever mode decided it, so the ledger reads the step's
+writes and nothing else has to report to it. The note of such a write says for whose sake.
 
 So that a restart does not forget them, the newest are also written into a ConfigMap, with the deletions themselves and
 in the same step; a scheduler that starts reads it. A process that is killed between the two requests may leave an
@@ -33,7 +33,7 @@ _KEPT = 10_000
 _WRITTEN = 1_000
 """Evictions in the ConfigMap: about 300 bytes each, of the megabyte that one may have."""
 CONFIG_MAP = ("kube-system", "fairlead-evictions")
-"""Namespace and name of the ConfigMap, unless it is told otherwise."""
+"""Namespace and name of the ConfigMap, unless set otherwise."""
 _DELETE = Verb.DELETE
 """A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _NOTE = "evictions"
@@ -56,7 +56,7 @@ class EvictionRecord:
     lost: float
 
     def to_document(self, namespace: str = "") -> Doc:
-        """The JSON form. Who asks for one namespace is not told the names of others."""
+        """The JSON form. Who asks for one namespace does not get the names of others."""
         other = namespace and self.beneficiary and not self.beneficiary.startswith(f"{namespace}/")
         return {
             "at": micro_timestamp(self.at),

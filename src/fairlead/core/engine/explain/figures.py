@@ -68,7 +68,7 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
 
 
 def loud_decisions(scheduler: Scheduler, decisions: Iterable[Decision]) -> tuple[LoudDecision, ...]:
-    """Those about pods that ask to be told of."""
+    """Those about pods with the verbosity annotation."""
     found = []
     for decision in decisions:
         pod_state = scheduler.cluster.pods_by_key.get(decision.pod)

@@ -1,5 +1,5 @@
 """What pods that wait are short of, by name and with amounts: quotas, devices and reservations as plugins know them,
-and the nodes' own room with whoever it is promised to or kept for.
+and the nodes' own room with the pods that it is promised to or kept for.
 
 The pods are those that must start together: one pod, or as many members of a gang as it still needs. Amounts are those
 of now, worked out when somebody asks; attempts pay nothing for them.

@@ -90,5 +90,5 @@ def _verdict(facts: GangFacts, scheduled: int, explained: dict[str, Explanation]
 
 
 def _message(explained: dict[str, Explanation]) -> str:
-    """What the member was told that was tried first: the others are told that it failed."""
+    """The message of the member that was tried first: those of the others say that it failed."""
     return min(explained.values(), key=lambda one: (not one.blockers, one.at or 0.0)).message

@@ -262,7 +262,7 @@ class Assembly:
         """Undo what stands of an attempt that raised."""
         try:
             for member in reversed([*self._reserved.values()]):
-                with suppress(Exception):  # the attempt has raised already, and is told
+                with suppress(Exception):  # the attempt has raised already, and is reported
                     self._unreserve(member)
         finally:
             self._statement.rollback()

@@ -1,7 +1,7 @@
 """GangDriver: a gang from its turn in the queue to its last bind.
 
     entry ─▶ Assembly ─▶ whole: bindings of all members begin, and no bind is sent before enough are permitted
-                      ─▶ not:   every member is told why; the gang waits as one entry
+                      ─▶ not:   every member gets the reason; the gang waits as one entry
 
 A gang that has started members is to become whole. So a member whose bind failed keeps its place (HELD) and is tried
 again there first, and a gang that is half bound, after a restart or because a member was lost, is the first in the
@@ -130,7 +130,7 @@ class GangDriver:
         return self._writes
 
     def fail(self, entry: Entry, failure: Failure, now: float) -> None:
-        """An attempt that did not come to an end: everybody who waits is told why."""
+        """An attempt that did not come to an end: all members that wait get the reason."""
         self._now = now
         assert entry.gang is not None
         for pod in entry.gang.pending():
@@ -232,7 +232,7 @@ class GangDriver:
 
     def _refuse_those_in_permit(self) -> None:
         """Refuse the members that wait for others in Permit if their gang is not whole any more. A bound member that
-        goes has no binding whose end would tell."""
+        goes has no binding whose end would notify."""
         for key in list(self._in_permit):
             gang = self._cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None
@@ -251,8 +251,8 @@ class GangDriver:
     # ---- not whole ----
 
     def _refuse(self, entry: Entry, gang: Gang, pods: Sequence[Pod], result: Result) -> None:
-        """Tell the members that were tried why they have no node, and put the gang back. Gated members are told by
-        their gate."""
+        """Write to the members that were tried why they have no node, and put the gang back. Gated members get a
+        message from their gate."""
         status = result.status
         assert status is not None
         failures = {id(member.pod): self._failure_of(member, result, status) for member in result.members}

@@ -14,7 +14,7 @@ Invariant: a pod is in exactly one of active, backoff, parked and in flight. The
 as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
 of a gang have one entry together (core/engine/queue/gang_entries.py), whose key is the gang's.
 
-Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whoever
+Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whatever
 publishes them.
 """
 

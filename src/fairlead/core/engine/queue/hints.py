@@ -150,5 +150,5 @@ def _labels(event: ClusterEvent) -> Iterator[str]:
 
 
 def interests_of_extenders(profiles: Sequence[Profile]) -> Mapping[str, Sequence[Interest]]:
-    """Nobody knows what would change an extender's mind, so anything may."""
+    """Nothing says what would change an extender's answer, so anything may."""
     return {EXTENDER: DEFAULT_INTERESTS} if any(profile.extenders for profile in profiles) else {}

@@ -2,9 +2,9 @@
 
 A nomination is made in memory first and appears in `status.nominatedNodeName` later, or never if its patch is lost. So
 memory wins over a status that is older than its last decision: one that is still empty, or that names a node which this
-scheduler told the pod before. (kube-scheduler forgets a nomination at the next attempt if the watch is late, and evicts
-a second time.) `on_node` returns the newest version of each nominated pod. A pod that is in no queue, because it is
-being scheduled at this moment, is replaced by a stub that requests nothing and has priority 0, as in the original.
+scheduler wrote to the pod before. (kube-scheduler forgets a nomination at the next attempt if the watch is late, and
+evicts a second time.) `on_node` returns the newest version of each nominated pod. A pod that is in no queue, because it
+is being scheduled at this moment, is replaced by a stub that requests nothing and has priority 0, as in the original.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Promise:
 @dataclass(slots=True, eq=False)
 class AnnouncedNomination:
     """What this scheduler has decided about a pod's nomination: its last decision (the empty string is none), all nodes
-    that it has ever told the pod, whether the watch has shown the last decision, and the node that the pod was told
-    while it had a place there, which it gave back."""
+    that it has ever written to the pod, whether the watch has shown the last decision, and the node that was written to
+    the pod while it had a place there, which it gave back."""
 
     latest: str = ""
     nodes: set[str] = field(default_factory=set)
@@ -67,7 +67,7 @@ class Nominator:
 
     def nominate(self, pod: Pod, node_name: str, *, place: str = "") -> None:
         """Nominate a pod to a node, instead of an earlier one; the empty string clears the nomination. A pod that is
-        gone or has a node is not nominated. `place` is the node that the pod was told while it waited there for
+        gone or has a node is not nominated. `place` is the node that was written to the pod while it waited there for
         permission, which was refused: a status that names it comes too late."""
         announced = self._announced.get(pod.uid)
         if announced is None and (node_name or pod.nominated_node or place):
@@ -123,7 +123,7 @@ class Nominator:
 
     def had_place(self, pod: Pod) -> bool:
         """Whether the node in a pod's status was no promise but a place that it had and gave back. Its room is free
-        since then, and whoever missed it has been woken."""
+        since then, and pods that missed it have been woken."""
         announced = self._announced.get(pod.uid)
         return announced is not None and bool(announced.place) and announced.place == pod.nominated_node
 

@@ -68,7 +68,7 @@ class Edit:
 
 
 def namespace_option(workload: Workload) -> str:
-    """What kubectl has to be told of the namespace of a workload's objects; nothing if it is the default one."""
+    """Arguments of kubectl for the namespace of a workload's objects; nothing if it is the default one."""
     namespace = workload.pods[0]["metadata"].get("namespace") or "default"
     return "" if namespace == "default" else f" -n {namespace}"
 

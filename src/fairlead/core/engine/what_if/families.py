@@ -74,7 +74,7 @@ class WhatIf:
     hundreds: frozenset[str] = frozenset()
     """Resources of which a pod may ask for hundreds, which are whole devices, or for less than one."""
     pods_need: str = ""
-    """What people are told that objects of the family need before pods are made of them."""
+    """Sentences on what objects of the family need before pods are made of them."""
 
 
 @cache

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _SHORT = re.compile(r"Insufficient ([\w./-]*\w)")
 _STEPS = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
-"""The least difference between two requests that is worth telling apart."""
+"""The least difference between two requests that is worth distinguishing."""
 _MOST_NODES = 256
 _MOST_LABELLED = 8
 """Up to how many nodes it is tried whether a label on fewer of them is enough."""

@@ -7,7 +7,7 @@ A bind puts the pod on its node at once, a deletion takes it away, and a pod wit
 because its controller would make it again. There are no documents here: pods of the cluster are changed as compiled
 records, and only objects of the question itself have documents.
 
-Invariant: the scheduler of a Trial belongs to nobody else. Whoever asks gives a copy, never the one that schedules.
+Invariant: the scheduler of a Trial belongs to nobody else. The caller gives a copy, never the one that schedules.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class NominatedRefusals:
 
     def stale(self, logs: Sequence[TouchLog], promised: Iterable[int]) -> Iterable[int]:
         """Rows to judge again: those touched in any of the logs since the last time, or all that have nominated pods
-        (`promised`) if that is too long ago to tell."""
+        (`promised`) if that is too long ago."""
         marks, self.marks = self.marks, tuple([log.mark for log in logs])
         touched = [log.since(mark) for log, mark in zip(logs, marks, strict=True)] if marks else [None]
         if None in touched:

@@ -106,7 +106,7 @@ def _counts(phases: dict[str, int], replicas: int) -> str:
 
 async def follow(look: Look, names: Iterable[str], wanted: str, *, patience: float | None) -> dict[str, str]:
     """Wait until every Job is in the phase `wanted` (empty: until it is over) or is over otherwise; returns the phases.
-    A Job that is gone has none. What is not reached in time is told as it is."""
+    A Job that is gone has none. What is not reached in time is printed as it is."""
     ends = None if patience is None else time.monotonic() + patience
     view: _View = _Screen() if sys.stderr.isatty() else _Lines()
     missing = set(names)

@@ -108,7 +108,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def age(since: str | None, now: float) -> str:
-    """As kubectl tells ages: the largest unit, or two while small."""
+    """As kubectl prints ages: the largest unit, or two while small."""
     if not since:
         return "-"
     seconds = max(0, int(now - seconds_of(since)))

@@ -1,4 +1,4 @@
-"""Why a Volcano Job waits, in sentences, told from the objects alone: the Job, its queue, its PodGroup and its pods.
+"""Why a Volcano Job waits, in sentences, from the objects alone: the Job, its queue, its PodGroup and its pods.
 
 The first thing that holds a Job up is said first. Invariant: a Job that is over or runs in full waits for nothing.
 """
