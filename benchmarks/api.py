@@ -40,7 +40,7 @@ BATCH = 100
 
 
 def pod(name: str, node: str = "", *, distinct: bool = True) -> Doc:
-    """A pod like others. Its spec is its own unless told otherwise: admission remembers specs that it found good, and
+    """A pod like others. Its spec is its own unless set otherwise: admission remembers specs that it found good, and
     a row that speaks of validation must not measure that memory."""
     resources = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
     container: Doc = {"name": "main", "image": "registry.example/app:1.0", "resources": resources}

@@ -44,7 +44,7 @@ def bench_koordinator() -> Iterable[Row]:
 
 
 During = Callable[[int], list[Change]]
-"""What the watch tells beside pods when so many are bound."""
+"""What the watch shows beside pods when so many are bound."""
 Case = tuple[list[Change], list[Doc], During]
 
 

@@ -268,7 +268,7 @@ class EmbeddedCluster:
     def _is_ready(self) -> bool:
         """Once ready, always ready: nodes may fail later, and looking at all of them for every probe is work."""
         if not self._was_ready and self._runtime.stepping:
-            self._was_ready = all(map(is_as_wished, self.store.list(kinds.NODE)))
+            self._was_ready = all(map(is_as_configured, self.store.list(kinds.NODE)))
         return self._was_ready
 
     async def _until_ready(self, credentials: Credentials) -> None:
@@ -298,7 +298,7 @@ def _creation(node: Doc) -> Write:
     return Write(Verb.CREATE, kinds.NODE, "", node["metadata"]["name"], body=node)
 
 
-def is_as_wished(node: Doc) -> bool:
+def is_as_configured(node: Doc) -> bool:
     """Whether a node is ready, or need not be: one not simulated, or made to fail, must not delay a start."""
     if not is_simulated(node) or fails_from(node) is not None:
         return True

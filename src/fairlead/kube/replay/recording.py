@@ -49,7 +49,7 @@ class RecordedForm:
     """One form of recordings, as a family brings it (`Family.replay`).
 
     A line is of this form if it has the field `mark`. Where several forms have the same one, it is that of which the
-    line has one of the fields `told_by`, else the one without any.
+    line has one of the fields `recognised_by`, else the one without any.
     """
 
     name: str

@@ -32,7 +32,7 @@ class Deleting(Plugin):
 class PermitCaller(ExtendedPlugin):
     """All pods wait for `opener`; when it comes they are refused with a message, or let go if there is none."""
 
-    name = "Doorkeeper"
+    name = "PermitCaller"
 
     def __init__(self, opener: str, message: str = "") -> None:
         self.opener, self.message = opener, message
