@@ -58,9 +58,9 @@ class Verdict:
     half_gangs: list[str] = field(default_factory=list)
     without_lease: list[str] = field(default_factory=list)
     evicted_for_nobody: list[str] = field(default_factory=list)
-    """Victims beyond those that preemptors needed. One in a run is reported and is no problem: a deletion at which the API
-    server fails three times in a row is given up, and other victims are looked for. (kube-scheduler evicts four to six
-    too many in the same run.)"""
+    """Victims beyond those that preemptors needed. One in a run is reported and is no problem: a deletion at which the
+    API server fails three times in a row is given up, and other victims are looked for. (kube-scheduler evicts four to
+    six too many in the same run.)"""
     too_much: list[str] = field(default_factory=list)
     """Figures that are above their bar."""
     inconsistent: list[str] = field(default_factory=list)

@@ -96,7 +96,7 @@ def test_as_many_decisions_as_wanted_are_recorded_and_replay(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "number"), [("d.jsonl", signal.SIGINT), ("d.jsonl.gz", signal.SIGTERM)])
-def test_a_recording_ends_well_when_it_is_told_to(tmp_path: Path, name: str, number: signal.Signals) -> None:
+def test_a_recording_ends_well_when_it_is_stopped(tmp_path: Path, name: str, number: signal.Signals) -> None:
     file = tmp_path / name
     with settled() as cluster:
         with recording(cluster, file) as process:

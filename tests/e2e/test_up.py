@@ -262,7 +262,7 @@ def test_fewer_nodes_than_the_data_has_are_refused(tmp_path: Path) -> None:
     assert "--nodes 2 is fewer than the 3 nodes that data has" in lines[-1]
 
 
-def test_a_claim_without_a_class_is_bound_with_its_pod_and_an_unserved_pod_is_told(tmp_path: Path) -> None:
+def test_a_claim_without_a_class_is_bound_with_its_pod_and_an_unserved_pod_is_reported(tmp_path: Path) -> None:
     resources = {"requests": {"storage": "1Gi"}}
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
     user = pod("user").doc()

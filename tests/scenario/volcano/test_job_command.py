@@ -77,7 +77,7 @@ def test_a_job_that_cannot_run_says_why_and_one_that_is_suspended_too(shell: She
         (("run", "-f", "/nonexistent.yaml"), "/nonexistent.yaml"),
     ],
 )
-def test_wrong_words_are_told(shell: Shell, words: tuple[str, ...], said: str) -> None:
+def test_wrong_words_are_reported(shell: Shell, words: tuple[str, ...], said: str) -> None:
     result = shell(*words)
     assert result.exit_code == 2
     assert said in result.output

@@ -79,7 +79,7 @@ def explained(cluster: Harness, name: str = "g") -> dict[str, Doc]:
     return {one["kind"]: one for one in json.loads(result.stdout).get("changes", ())}
 
 
-def test_a_gang_that_waits_may_be_told_to_give_up_its_rack(tmp_path: Path) -> None:
+def test_a_gang_that_waits_may_be_made_to_give_up_its_rack(tmp_path: Path) -> None:
     with short.koord_rack(tmp_path) as cluster:
         found = explained(cluster)["closeness"]
         assert found["target"] == "podgroups.scheduling.sigs.k8s.io/g"

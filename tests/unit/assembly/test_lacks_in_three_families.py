@@ -120,7 +120,7 @@ def _runner() -> CliRunner:
 
 
 @pytest.mark.parametrize("short", LACKS)
-def test_a_gang_that_is_short_of_something_is_told_of_what_and_how_much(short: str, tmp_path: Path) -> None:
+def test_a_gang_that_is_short_of_something_names_what_and_how_much(short: str, tmp_path: Path) -> None:
     make, lack = LACKS[short]
     with make(tmp_path) as cluster:
         cluster.run(5)

@@ -140,7 +140,7 @@ def test_a_configuration_may_name_a_users_plugin_by_module() -> None:
     assert points["filter"][-1] == ("users_plugins:Picky", 0)
 
 
-def test_a_module_that_cannot_be_imported_is_told_with_the_line_that_names_it() -> None:
+def test_a_module_that_cannot_be_imported_is_reported_with_the_line_that_names_it() -> None:
     text = HEADER + 'profiles:\n- plugins:\n    score:\n      enabled:\n      - name: "nowhere:X"\n'
     with pytest.raises(ConfigErrors) as caught:
         load_config(text, file="f.yaml", capabilities=registry().capabilities)

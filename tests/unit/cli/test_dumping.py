@@ -14,7 +14,7 @@ from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 
 
-def test_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dump_shows_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFixture) -> None:
     scheduler = default_scheduler()
     cluster = Harness(nodes=2, schedulers=[lambda _: scheduler])
     cluster.apply(pod("p"), pod("huge").asks(cpu="99"))
@@ -28,7 +28,7 @@ def test_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFi
     assert summary == "activeQ:0; backoffQ:0; unschedulablePods:1"
 
 
-def test_a_difference_between_memory_and_api_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_difference_between_memory_and_api_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     scheduler = default_scheduler()
     cluster = Harness(nodes=2, schedulers=[lambda _: scheduler])
     cluster.apply(pod("p"))

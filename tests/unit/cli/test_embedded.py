@@ -15,7 +15,7 @@ def test_a_simulated_node_has_to_be_ready() -> None:
     assert not is_as_configured(doc)
 
 
-def test_a_node_that_was_told_to_fail_holds_nobody_up() -> None:
+def test_a_node_that_was_set_to_fail_holds_nobody_up() -> None:
     doc = node("n").failing().doc()
     doc["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert is_as_configured(doc)

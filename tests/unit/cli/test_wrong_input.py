@@ -73,7 +73,7 @@ def test_an_empty_recording_is_not_taken_for_agreement(tmp_path: Path) -> None:
         ("raise RuntimeError('boom')", "any", "cannot be imported: RuntimeError: boom"),
     ],
 )
-def test_a_plugin_that_is_none_is_told_with_the_fix(
+def test_a_plugin_that_is_none_is_reported_with_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, told: str
 ) -> None:
     module = f"wrong_plugin_{name}"

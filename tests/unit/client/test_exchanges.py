@@ -169,7 +169,7 @@ async def test_what_may_be_done_twice_is_sent_again_when_a_kept_connection_was_c
         (b"", Unreachable),
     ],
 )
-async def test_an_answer_that_is_none_is_told_and_the_next_write_goes(said: bytes, error: type[ApiError]) -> None:
+async def test_an_answer_that_is_none_is_reported_and_the_next_write_goes(said: bytes, error: type[ApiError]) -> None:
     async def odd(peer: Peer, request: bytes) -> None:
         first = peer.number == 0 and peer.asked == 1
         peer.say(said if first else OK)
@@ -212,7 +212,7 @@ async def test_a_late_answer_is_not_taken_for_that_of_the_next_write() -> None:
         assert await api.perform(CREATE) == {}
 
 
-async def test_a_proxy_is_told_the_whole_address_of_a_server_without_tls() -> None:
+async def test_a_proxy_is_shown_the_whole_address_of_a_server_without_tls() -> None:
     async with served(fine, proxied="http://cluster.example:8080") as (api, server):
         await api.perform(CREATE)
     head = server.requests[0][0]

@@ -327,7 +327,9 @@ async def test_telemetry_that_fails_costs_no_write_and_is_said_once(
     ]
 
 
-async def test_what_fails_for_one_object_is_told_once_a_minute(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_fails_for_one_object_is_reported_once_a_minute(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     class Stumbling(Reconciler[str]):
         name = "stumbling"
         watches = (Watch(CONFIG_MAP),)

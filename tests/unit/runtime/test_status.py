@@ -68,7 +68,7 @@ def test_a_rate_forgets_what_is_older_than_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("wish", "told", "explained"), [("2", True, False), ("4", True, True), ("loud", False, False)])
-def test_a_pod_can_ask_to_be_told_of(wish: str, told: bool, explained: bool) -> None:
+def test_a_pod_can_ask_to_be_logged(wish: str, told: bool, explained: bool) -> None:
     scheduler = default_scheduler()
     cluster = Harness(nodes=[node("n0")], schedulers=[lambda view: scheduler])
     reader = scheduler.decisions.reader()

@@ -155,7 +155,7 @@ def test_the_costliest_plugin_is_named_once_unless_it_is_built_in(caplog: pytest
     assert [record.getMessage() for record in caplog.records] == ["plugin mine takes 80 % of the time of all plugins"]
 
 
-def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
+def test_decisions_are_logged_only_for_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
     observed = Observed(decisions=(decided("unschedulable", message="0/1 nodes are available: 1 x."),))
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         telemetry_of(observed)
@@ -168,7 +168,7 @@ def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixtu
     )
 
 
-def test_a_scheduler_at_work_fills_the_books() -> None:
+def test_a_scheduler_at_work_fills_the_metrics() -> None:
     from fairlead.assembly.presets import first_profile
 
     scheduler = Scheduler([first_profile()])

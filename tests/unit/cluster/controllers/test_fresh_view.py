@@ -29,7 +29,7 @@ def mirror() -> Mirror:
     return Mirror()
 
 
-def test_a_reply_counts_before_the_watch_tells_it(mirror: Mirror) -> None:
+def test_a_reply_counts_before_the_watch_shows_it(mirror: Mirror) -> None:
     view = FreshView(mirror)
     view.written(POD, _pod(5))
     assert view.get(POD, "default", "p") == _pod(5)

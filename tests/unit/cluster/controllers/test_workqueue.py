@@ -77,7 +77,7 @@ def test_a_key_is_not_visited_while_its_writes_are_under_way(world: Documents, p
     assert len(planter.step(2, [], [reply])) == 1
 
 
-def test_a_creation_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
+def test_a_creation_counts_before_the_watch_shows_it(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     reply, change = created(world, write, "plant-1")
     assert planter.step(1, [wish(world, "a", 1)], [reply]) == []
@@ -109,7 +109,7 @@ def test_a_watch_that_is_faster_than_the_reply_is_believed(world: Documents, pla
     assert len(planter.step(2, [], [reply])) == 1  # the plant is not brought back to life
 
 
-def test_a_deletion_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
+def test_a_deletion_counts_before_the_watch_shows_it(world: Documents, planter: Planter) -> None:
     change = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}})
     (write,) = planter.step(0, [change], [])
     stale = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}, "data": {"old": "news"}})
@@ -158,7 +158,7 @@ def test_a_conflict_is_retried_without_a_record(world: Documents, planter: Plant
     assert not planter.errors
 
 
-def test_the_servers_wish_to_be_left_alone_is_respected(world: Documents, planter: Planter) -> None:
+def test_the_servers_retry_after_is_respected(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     planter.step(1, [], [refused(write, TooManyRequests("later", retry_after=30))])
     assert planter.wake_at() == 31

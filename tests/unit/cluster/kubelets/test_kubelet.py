@@ -296,6 +296,6 @@ def test_a_simulated_node_has_what_schedulers_and_people_look_for() -> None:
     ("text", "since"),
     [(None, None), ("false", None), ("true", float("-inf")), ("1970-01-01T00:01:00Z", 60.0)],
 )
-def test_a_node_fails_when_told_to(text: str | None, since: float | None) -> None:
+def test_a_node_fails_when_set_to(text: str | None, since: float | None) -> None:
     doc = {"metadata": {"annotations": {} if text is None else {"fairlead.io/fail": text}}}
     assert fails_from(doc) == since

@@ -75,7 +75,7 @@ async def asked(**more: Any) -> AsyncIterator[Asked]:
         await one.server.stop()
 
 
-async def test_health_is_ok_in_one_word_or_told_in_full() -> None:
+async def test_health_is_ok_in_one_word_or_reported_in_full() -> None:
     async with asked() as ops:
         assert await ops.get("/healthz") == (200, "ok")
         assert await ops.get("/livez") == (200, "ok")

@@ -157,7 +157,7 @@ def test_all_events_of_a_watch_have_the_form_that_was_asked_for(
     run(credentials, story)
 
 
-def test_a_watch_from_a_forgotten_version_is_told_so_in_the_stream(credentials: Credentials) -> None:
+def test_a_watch_from_a_forgotten_version_gets_that_reason_in_the_stream(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         client.store._history.log(CONFIG_MAP).compacted = 10_000
         status, event = await client.ask("GET", f"{MAPS}?watch=1&resourceVersion=1")
@@ -290,7 +290,7 @@ def test_credentials_kept_in_a_directory_are_used_again(tmp_path: Path) -> None:
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in tmp_path.iterdir())
 
 
-def test_the_server_listens_on_loopback_unless_told_otherwise(credentials: Credentials) -> None:
+def test_the_server_listens_on_loopback_unless_set_otherwise(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         assert client.server.url.startswith("https://127.0.0.1:")
         assert client.server.port > 0

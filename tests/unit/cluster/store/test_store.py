@@ -310,7 +310,7 @@ def test_lists_of_a_kind_without_namespaces_follow_every_change_and_are_left_alo
     assert [doc["metadata"]["name"] for doc in world.store.list(NODE)] == ["n2"]
 
 
-def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
+def test_followers_see_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
     woken: list[int] = []
     feed = world.store.feed([Watch(POD, field_selector="status.phase!=Succeeded"), NODE])
     feed.drain()
@@ -372,7 +372,7 @@ def test_a_job_deleted_without_a_policy_orphans_its_pods(world: StoreScenario) -
     assert world.delete(JOB, "j")["metadata"]["finalizers"] == ["orphan"]
 
 
-def test_strict_writers_are_told_of_unknown_fields(world: StoreScenario) -> None:
+def test_strict_writers_are_warned_of_unknown_fields(world: StoreScenario) -> None:
     body = {"metadata": {"name": "a"}, "surprise": 1}
     strict = Write(Verb.CREATE, CONFIG_MAP, "default", "", body=body, params={"fieldValidation": "Strict"})
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "surprise"'):

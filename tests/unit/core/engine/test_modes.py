@@ -112,7 +112,7 @@ def test_pods_of_its_profile_are_placed_by_the_mode_and_the_others_by_attempts()
     assert any(words.startswith("heard") for words in mode.told)
 
 
-def test_who_placed_a_pod_is_told_that_it_was_not_bound() -> None:
+def test_who_placed_a_pod_gets_the_reason_that_it_was_not_bound() -> None:
     stage, mode = scenario()
     stage.tell(first_pod("a"))
     stage.answer(Conflict("no"), to="binding")

@@ -100,7 +100,7 @@ def test_counts_and_limits_grow_with_the_table() -> None:
     assert len(storage.attached.limit("csi.x")) >= 200
 
 
-def test_volumes_of_a_class_follow_the_shelf_smallest_first_and_then_by_name() -> None:
+def test_volumes_of_a_class_follow_the_index_smallest_first_and_then_by_name() -> None:
     yard = StorageScenario("a")
     storage = storage_of(yard.cluster)
     for name in ("b", "a"):
@@ -133,7 +133,7 @@ def test_reach_is_worked_out_again_when_a_node_changes() -> None:
     assert np.all(storage.reach.mask(None))
 
 
-def test_a_shelf_tells_what_changed_after_a_version_or_that_it_is_too_long_ago() -> None:
+def test_an_index_says_what_changed_after_a_version_or_that_it_is_too_long_ago() -> None:
     kind_index = KindIndex()
     for name in ("a", "b", "a"):
         kind_index.touch(name)
@@ -145,7 +145,7 @@ def test_a_shelf_tells_what_changed_after_a_version_or_that_it_is_too_long_ago()
     assert kind_index.since(kind_index.version - 2) == ["x", "x"]
 
 
-def test_every_change_of_a_shelf_is_in_its_log() -> None:
+def test_every_change_of_an_index_is_in_its_log() -> None:
     object_index = ObjectIndex()
     kind_index = object_index.of(kinds.PERSISTENT_VOLUME)
     for happened in (Happened.ADDED, Happened.MODIFIED, Happened.DELETED):

@@ -85,7 +85,7 @@ def test_a_name_may_not_belong_to_both_modes() -> None:
         scheduler("--volcano-conf", "default", "--scheduler-name", "default-scheduler")
 
 
-def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_wrong_file_is_reported_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text("actions: alocate\ntiers: [{plugins: [{name: gang}]}]\n")
     result = _up("--volcano-conf", str(file))

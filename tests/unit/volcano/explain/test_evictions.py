@@ -130,7 +130,7 @@ def test_the_scores_of_extenders_are_part_of_the_sum() -> None:
         assert sum(scored.scores.values()) == scored.total
 
 
-def test_the_time_that_a_pod_waited_is_told_with_fractions_of_a_second() -> None:
+def test_the_time_that_a_pod_waited_is_reported_with_fractions_of_a_second() -> None:
     harness = full_cluster()
     harness.apply(pod("important").asks(cpu="3").of_priority("high"))
     harness.run(30)

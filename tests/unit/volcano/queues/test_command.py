@@ -48,7 +48,7 @@ def test_the_sum_of_a_queue_adds_up() -> None:
     assert explained.sums["memory"]["capability"] is None
 
 
-def test_a_group_that_was_not_let_in_is_told_what_it_needs() -> None:
+def test_a_group_that_was_not_let_in_is_shown_what_it_needs() -> None:
     explained = small_world().scheduler.explain_group("default", "late")
     assert explained is not None
     document = explained.to_document()
@@ -61,7 +61,7 @@ def test_a_group_that_was_not_let_in_is_told_what_it_needs() -> None:
     assert document["queue"]["place"] in (1, 2)
 
 
-def test_a_group_without_all_its_pods_is_told_so() -> None:
+def test_a_group_without_all_its_pods_gets_that_reason() -> None:
     explained = small_world().scheduler.explain_group("default", "kept")
     assert explained is not None
     checks = {check["check"]: check for check in explained.to_document()["checks"]}
@@ -79,7 +79,7 @@ def test_a_group_that_runs_passed_everything() -> None:
     assert sum(document["where"].values()) == 1
 
 
-def test_a_group_whose_queue_is_missing_is_told_so() -> None:
+def test_a_group_whose_queue_is_missing_gets_that_reason() -> None:
     explained = small_world().scheduler.explain_group("default", "lost")
     assert explained is not None
     assert explained.to_document()["message"] == 'queue: queue "nowhere" does not exist'

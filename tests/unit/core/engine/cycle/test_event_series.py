@@ -13,7 +13,7 @@ def told(recorder: EventRecorder, kind: str, reason: str, now: float) -> list[Wr
     )
 
 
-def test_a_failure_that_is_told_again_is_counted_in_the_first_event() -> None:
+def test_a_failure_that_is_reported_again_is_counted_in_the_first_event() -> None:
     recorder = EventRecorder("host")
     verbs = [told(recorder, "Warning", "FailedScheduling", now)[0].verb for now in (1.0, 2.0)]
     assert verbs == [Verb.CREATE, Verb.PATCH]

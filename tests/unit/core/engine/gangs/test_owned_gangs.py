@@ -266,7 +266,7 @@ def test_a_pod_speaks_for_itself_in_such_a_namespace() -> None:
     assert list(stage.binds()) == ["alone"]
 
 
-def test_pods_that_wait_already_hear_of_the_namespaces_wish_and_of_its_end() -> None:
+def test_pods_that_wait_already_see_the_namespaces_annotation_and_of_its_end() -> None:
     stage = gang_scenario()
     docs = [_plain(f"p{i}") for i in range(2)]
     stage.tell(*docs)

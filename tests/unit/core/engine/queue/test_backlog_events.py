@@ -88,7 +88,7 @@ def test_extenders_listen_to_the_default_set_under_one_name() -> None:
     assert room.queue(pod) == "active"
 
 
-def test_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says() -> None:
+def test_who_listens_to_new_nodes_sees_changed_taints_whatever_its_hint_says() -> None:
     room = QueueScenario(FilterPlugin("Skipper", (on("Node", ActionType.ADD, saying(Hint.SKIP)),)))
     pod = room.park("a", "Skipper")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0

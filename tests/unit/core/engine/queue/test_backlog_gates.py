@@ -103,7 +103,7 @@ def test_the_pod_becomes_active_when_its_gates_are_gone() -> None:
     assert room.backlog.counts()["gated"] == 0
 
 
-def test_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
+def test_a_gated_pod_sees_only_what_its_gate_listens_to() -> None:
     room = QueueScenario()
     pod = gated(room)
     room.gate.asked.clear()

@@ -314,7 +314,7 @@ def test_what_happened_before_the_pod_was_popped_does_not_count() -> None:
     assert room.queue(entry.pod) == "unschedulable"
 
 
-def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at_once() -> None:
+def test_a_pending_plugin_that_saw_something_meanwhile_makes_the_pod_active_at_once() -> None:
     room = QueueScenario()
     room.add("a")
     entry = room.pop()
@@ -456,7 +456,7 @@ def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_fi
     assert room.queue(pod) == "gated"
 
 
-def test_a_flush_is_told_to_pods_in_flight_as_well() -> None:
+def test_a_flush_is_applied_to_pods_in_flight_as_well() -> None:
     room = QueueScenario()
     room.backlog.flush(T0)
     room.park("a", "Fit", now=T0)

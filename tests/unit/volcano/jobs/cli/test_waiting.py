@@ -141,7 +141,7 @@ def test_a_wide_list_has_counters_and_plugins() -> None:
     ]
 
 
-def test_progress_is_drawn_and_told() -> None:
+def test_progress_is_drawn_and_reported() -> None:
     assert bar({"Succeeded": 1, "Running": 1}, 2) == "█" * 12 + "▒" * 12
     assert summary(job("Running", running=1, pending=1)) == "train: Running (1 pending, 1 running)"
 

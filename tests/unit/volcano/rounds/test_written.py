@@ -47,7 +47,7 @@ def too_large() -> list[Builder]:
     return gang("job", 3, at_least=3, cpu="1")
 
 
-def test_what_was_told_of_an_object_is_not_told_again_before_the_watch_shows_it() -> None:
+def test_what_was_written_of_an_object_is_not_written_again_before_the_watch_shows_it() -> None:
     rounds = Rounds()
     first = rounds.told(*too_large())
     assert sorted(first) == sorted(
@@ -66,7 +66,7 @@ def test_a_status_that_was_refused_is_written_again() -> None:
     assert event.body["series"]["count"] == 2
 
 
-def test_an_event_is_told_again_after_half_an_hour() -> None:
+def test_an_event_is_reported_again_after_half_an_hour() -> None:
     told = Rounds().writer.written
     assert [told.is_news("u", "Warning", "Unschedulable", "full", at) for at in (0.0, 60.0, 1800.0)] == [
         True,
@@ -77,7 +77,7 @@ def test_an_event_is_told_again_after_half_an_hour() -> None:
     assert told.is_news("u", "Warning", "Unschedulable", "full", 1901.0)
 
 
-def test_a_gang_is_told_that_it_is_too_small_when_no_more_pods_come() -> None:
+def test_a_gang_gets_the_reason_that_it_is_too_small_when_no_more_pods_come() -> None:
     rounds = Rounds()
     for members in (1, 2, 2):
         assert rounds.told(*gang("job", members, at_least=4, cpu="1")) == []
@@ -88,7 +88,7 @@ def test_a_gang_is_told_that_it_is_too_small_when_no_more_pods_come() -> None:
     assert not rounds.writer.written.holding
 
 
-def test_a_gang_whose_pods_never_stop_coming_is_told_after_half_a_minute() -> None:
+def test_a_gang_whose_pods_never_stop_coming_is_reported_after_half_a_minute() -> None:
     rounds = Rounds()
     told = [rounds.told(*gang("job", members, at_least=40, cpu="1")) for members in range(1, 34)]
     assert [bool(said) for said in told] == [False] * 30 + [True, False, False]
