@@ -49,7 +49,7 @@ _COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "quota": CommandEntry(
         "fairlead.koordinator.quotas.command:quota_group",
-        "List Koordinator's quotas; show what one may use, uses and lends.",
+        "List Koordinator's quotas; show what one may use, uses and offers to others.",
         after="status",
     ),
 }

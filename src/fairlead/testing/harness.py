@@ -284,8 +284,8 @@ class Harness:
         return None
 
     def would(self, *objects: Doc | Builder | str | Path) -> Forecast:
-        """What would happen if these objects were applied now: where each pod would go, whom it would cost, or why it
-        would wait. Nothing changes. Objects are given as to `apply`."""
+        """What would happen if these objects were applied now: where each pod would go, which pods would be evicted, or
+        why it would wait. Nothing changes. Objects are given as to `apply`."""
         from fairlead.testing.asking import would
 
         documents = [doc for one in objects for doc in _documents(one)]

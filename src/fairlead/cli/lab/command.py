@@ -11,7 +11,7 @@ from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rare
 
 @click.group("lab")
 def lab_group() -> None:
-    """Experiments: scenarios in virtual time, and several schedulers on one cell."""
+    """Play scenarios in virtual time, and several schedulers on one cell."""
     collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
 
 

@@ -143,7 +143,7 @@ class NodeAgents(Reconciler[str]):
         strategy = self._strategy(node)
         if strategy is None:
             return
-        wanted = {**_lent(node, load, strategy), **_gpu_amounts(node)}
+        wanted = {**_offered(node, load, strategy), **_gpu_amounts(node)}
         old = {resource: given[resource] for resource in (*_OWN, *wanted) if resource in given}
         gone = old.keys() - wanted.keys()
         late = now - self._written.get(name, float("-inf")) >= strategy.update_after
@@ -162,7 +162,7 @@ class NodeAgents(Reconciler[str]):
         return strategy_of(text, metadata.get("labels") or {}, metadata.get("annotations") or {})
 
 
-def _lent(node: Doc, load: NodeLoad, strategy: ColocationStrategy) -> dict[str, int]:
+def _offered(node: Doc, load: NodeLoad, strategy: ColocationStrategy) -> dict[str, int]:
     """Batch and mid resources, none if the strategy is not enabled."""
     if not strategy.enabled:
         return {}

@@ -23,7 +23,7 @@ from fairlead.core.model.taints import first_untolerated
 from fairlead.kube.claims.capacity import consumption, fits
 from fairlead.kube.claims.constraints import ConstraintFollower, followers
 from fairlead.kube.claims.lookahead import Demand, impossible
-from fairlead.kube.claims.selecting import SelectorTrouble, TooDear
+from fairlead.kube.claims.selecting import CostsTooMuch, SelectorTrouble
 
 if TYPE_CHECKING:
     from fairlead.core.model.devices import Device, DeviceClass, PoolId
@@ -135,7 +135,7 @@ class DeviceSearch:
                 self._prepare(claim)
             if self._next_request(0, 0) is _Step.FOUND:
                 return Solution(tuple(map(tuple, self._picks)), tuple(map(tuple, self._choices)))
-        except TooDear as error:
+        except CostsTooMuch as error:
             raise AllocationDeferred(str(error)) from None
         except SelectorTrouble as error:
             raise AllocationFailed(str(error)) from None

@@ -26,7 +26,7 @@ class SelectorTrouble(Exception):
     """A selector that cannot be compiled or evaluated; the text ends the attempt."""
 
 
-class TooDear(SelectorTrouble):
+class CostsTooMuch(SelectorTrouble):
     """The selectors of one attempt cost too much: the pod waits, and what is known by then is kept."""
 
 
@@ -96,4 +96,4 @@ class Selecting:
             except OutOfSelectorSteps:
                 self._steps.left = 0
         said = f"CEL evaluations of one attempt cost more than {STEPS_PER_ATTEMPT}"
-        raise TooDear(f"{whose}: selector #{at}: {said}")
+        raise CostsTooMuch(f"{whose}: selector #{at}: {said}")

@@ -32,7 +32,7 @@ _ZONE_ARGUMENT = "tdm.revocable-zone."
 _BEST = 100.0
 _MINUTE = 60.0
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
-_NOT_LENT = Reason("tdm", "not allow to dispatch to revocable node", final=True)
+_NOT_OPEN = Reason("tdm", "not allow to dispatch to revocable node", final=True)
 
 
 class TimeDivision(TierPlugin):
@@ -66,15 +66,15 @@ class TimeDivision(TierPlugin):
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         codes, names = nodes.label(_ZONE), self._round.cluster.table.label(_ZONE).values
-        lent = codes >= 0
+        open_now = codes >= 0
         for code, zone in enumerate(names):
             closed = self._why_closed(zone)
             if zone == "" or closed:
-                lent &= codes != code
+                open_now &= codes != code
             if zone != "" and closed:
                 yield Reject(Reason("tdm", closed, final=True), codes == code)
         if not task.revocable_zone:
-            yield Reject(_NOT_LENT, lent)
+            yield Reject(_NOT_OPEN, open_now)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         names = self._round.cluster.table.label(_ZONE).values
