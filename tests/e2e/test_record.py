@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,16 +27,10 @@ from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from tests.support.extender_server import ExtenderServer
+from tests.support.patience import wait_until
 
 _PATIENCE = 180.0
 NEWCOMERS = {"a": "1", "huge": "999", "b": "2"}
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 @contextmanager

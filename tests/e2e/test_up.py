@@ -276,14 +276,12 @@ def test_a_claim_without_a_class_is_bound_with_its_pod_and_an_unserved_pod_is_re
         await bound_pods(api, 1)
         bound = await api.get(PERSISTENT_VOLUME_CLAIM, "default", "data")
         assert (bound["status"]["phase"], bound["spec"]["storageClassName"]) == ("Bound", "standard")
-        told: list[dict[str, Any]] = []
-        for _ in range(1000):
-            told = [event for event in (await api.list(EVENT)).items if event["reason"] == "NoScheduler"]
-            if told:
-                break
+        events: list[dict[str, Any]] = []
+        while not events:
             await asyncio.sleep(0.05)
-        assert told[0]["involvedObject"]["name"] == "lost"
-        assert "--volcano-conf" in told[0]["message"]
+            events = [event for event in (await api.list(EVENT)).items if event["reason"] == "NoScheduler"]
+        assert events[0]["involvedObject"]["name"] == "lost"
+        assert "--volcano-conf" in events[0]["message"]
 
     with Up(tmp_path, "--nodes", "1") as up:
         up.wait_ready()

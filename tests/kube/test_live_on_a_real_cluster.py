@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from fairlead.core.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
+from tests.support.patience import until
 from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
@@ -38,12 +39,6 @@ async def connected(plane: ControlPlane) -> AsyncIterator[KubeApi]:
 
 async def make(api: KubeApi, kind: Any, namespace: str, body: dict[str, Any]) -> None:
     await api.perform(Write(Verb.CREATE, kind, namespace, body["metadata"]["name"], body))
-
-
-async def until(condition: Callable[[], bool], *, patience: float = 180.0) -> None:
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110 (a real server, another process)
-            await asyncio.sleep(0.05)
 
 
 class Binder:

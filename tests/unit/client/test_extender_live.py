@@ -19,6 +19,7 @@ from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod
 from tests.support.extender_server import ExtenderServer
+from tests.support.patience import until
 
 
 class Listener:
@@ -36,12 +37,6 @@ class Listener:
 
     def wake_at(self) -> float | None:
         return None
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 (another thread)
-            await asyncio.sleep(0.005)
 
 
 async def test_the_api_and_other_controllers_go_on_while_an_extender_thinks() -> None:

@@ -22,6 +22,7 @@ from fairlead.core.model.kinds import CONFIG_MAP, NAMESPACE, Kind
 from fairlead.errors import ApiError, NotFound
 from fairlead.runtime.live import Clock, LiveRuntime, RuntimeLimits, Stepped
 from fairlead.runtime.worlds import Embedded, Remote, World
+from tests.support.patience import until
 
 
 @pytest.fixture
@@ -344,9 +345,7 @@ async def test_what_fails_for_one_object_is_reported_once_a_minute(
     store.perform(create("a"))
     runtime = LiveRuntime(Embedded(store), [controller])
     task = asyncio.ensure_future(runtime.run_until_stopped())
-    async with asyncio.timeout(60):
-        while len(controller.errors) < 3:  # noqa: ASYNC110 (set on another thread)
-            await asyncio.sleep(0.01)
+    await until(lambda: len(controller.errors) >= 3, "three errors")
     runtime.stop()
     await task
     assert [record.message for record in caplog.records] == [
