@@ -141,7 +141,8 @@ BASE ?=
 bench-compare: $(READY)
 	$(BIN)/python -m benchmarks.compare --base '$(BASE)' $(ARGS)
 
-# fairlead against the real kube-scheduler on the real API server.
+# fairlead beside the real kube-scheduler on the real API server, or beside Volcano's: `make bench-kube ARGS='--scheduler
+# volcano'`.
 bench-kube: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube $(ARGS)
 

@@ -144,7 +144,7 @@ def test_queues_without_the_volcano_profile_say_so() -> None:
         assert "there are no queues, so no scheduler here has a Volcano profile" in listed.stderr
         assert "there are no queues, so no scheduler here has a Volcano profile" in explained.stderr
         plain.apply(queue("team"))
-        assert "these queues wait: nobody schedules" in run(kubeconfig, "queue", "list").stderr
+        assert "these queues wait: no scheduler here" in run(kubeconfig, "queue", "list").stderr
         assert "with --volcano-conf FILE" in " ".join(run(kubeconfig, "queue", "explain", "team").stdout.split())
 
 

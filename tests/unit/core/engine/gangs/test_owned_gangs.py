@@ -161,7 +161,7 @@ def test_pods_of_an_owner_that_nobody_can_count_say_so() -> None:
     stage.tell(doc)
     assert not stage.binds()
     assert stage.backlog.where("uid-p0").message == (
-        "nobody can tell how many pods of ReplicaSet default/web start together: "
+        "it is not known how many pods of ReplicaSet default/web start together: "
         "write the number into the annotation scheduling.fairlead.io/gang"
     )
 
