@@ -1,4 +1,4 @@
-"""ClusterAssembly: the one way from what is asked for to a cluster in this process, or to what joins one elsewhere.
+"""ClusterAssembly: the one way from what is requested to a cluster in this process, or to what joins one elsewhere.
 
 `fairlead up`, the demo, the Harness and its pytest fixture, the laboratory, recorded stories, what-if questions, the
 library and `fairlead scheduler` make their clusters here, so that a configuration means the same cluster to all of

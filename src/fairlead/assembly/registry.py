@@ -1,7 +1,7 @@
 """From plugin names to plugins: those of families, installed ones and the user's own.
 
 A name is one of a family's plugins, an entry point of the group `fairlead.plugins`, or `module:Name`. Nothing is
-imported before it is asked for, so reading a configuration costs no imports and one broken plugin does not stop the
+imported before it is requested, so reading a configuration costs no imports and one broken plugin does not stop the
 others. A factory takes the plugin's args (a record of plugin_args, or the plain value from the file) and returns the
 plugin; a Plugin class is such a factory.
 

@@ -1,4 +1,4 @@
-"""The dump that SIGUSR2 asks for: what a scheduler has in memory, and whether that agrees with what the API sent."""
+"""The dump that SIGUSR2 requests: what a scheduler has in memory, and whether that agrees with what the API sent."""
 
 from __future__ import annotations
 

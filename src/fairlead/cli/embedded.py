@@ -63,7 +63,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the user asked for."""
+    """What the user requested."""
 
     fleet: Fleet
     kubeconfig: KubeconfigFile
@@ -178,7 +178,7 @@ class EmbeddedCluster:
         log.info("listening", extra={"url": self._server.url})
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
-        """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
+        """Those of the fleet that are not there yet; none if the data has nodes and nobody requested a number."""
         make_first_objects(self.store)
         known = set(self._node_names())
         wanted = self.options.fleet.nodes

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.kube.replay.commit_order import CommitOrder
 
 _PATIENCE = 3
-"""How many times in a row nobody may know of a pod before explanations are no longer asked for."""
+"""How many times in a row nobody may know of a pod before explanations are no longer requested."""
 _LOOK = 0.2
 """How often, in seconds, decisions that are held back are looked at."""
 

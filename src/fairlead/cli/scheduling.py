@@ -77,7 +77,7 @@ def throttle_of(config: KubeConfig) -> Throttle | None:
 
 
 def assembled(flags: SchedulerFlags, config: KubeConfig) -> ClusterAssembly:
-    """What this process brings to the cluster: a scheduler, and the controllers that are asked for."""
+    """What this process brings to the cluster: a scheduler, and the controllers that are requested."""
     setups = [] if flags.volcano is None else [flags.volcano]
     schedulers = SchedulerAssembly(config, setups=setups, options=_options(flags))
     return ClusterAssembly(schedulers, names=schedulers.controllers if flags.volcano_controllers else ())
@@ -203,7 +203,7 @@ async def _review_rights(
 
 
 def _tracer(endpoint: str | None, opened: AsyncExitStack) -> CycleTracer | None:
-    """What sends a span for each cycle, if that is asked for."""
+    """What sends a span for each cycle, if that is requested."""
     if endpoint is None:
         return None
     from fairlead.runtime.tracing import tracer_to

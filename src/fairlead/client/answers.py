@@ -55,7 +55,7 @@ class AnswerReader:
             raise BadAnswer(f"no HTTP response: {' '.join(error.message.split())}") from error
         for head, body in found:
             if self._under_way is not None:
-                self.keeps = False  # there is more than was asked for
+                self.keeps = False  # there is more than was requested
             elif head.code >= 200:  # others announce the one that counts
                 self._under_way = head, body
         return self._completed()

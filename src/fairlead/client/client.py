@@ -4,7 +4,7 @@ One connection pool per KubeApi, JSON by orjson, no generated models: documents 
 and a busy server do to a request is settled here (retry with jittered backoff, Retry-After, timeouts, an
 expired token), so that callers only ever see an answer or an ApiError.
 
-A request is repeated only when that is safe: the server asked for it (Retry-After), no connection was made,
+A request is repeated only when that is safe: the server requested it (Retry-After), no connection was made,
 or the verb is a read. A write whose answer was lost is reported as Unreachable and never sent twice. The two ways of
 the network that matter here, requests and watches, share everything but their timeouts.
 """
@@ -347,7 +347,7 @@ class KubeApi:
         return error, after.isdigit()
 
     def _pause(self, failures: int, failure: ApiError) -> float:
-        """Our own backoff, or what the server asked for if that is longer (within reason)."""
+        """Our own backoff, or what the server requested if that is longer (within reason)."""
         own = self._backoff.delay(failures, self._rng)
         return max(own, min(failure.retry_after or 0.0, 60.0) * (1.0 + 0.1 * self._rng.random()))
 

@@ -81,7 +81,7 @@ class HttpExtender:
         self._wire.close()
 
     def interested(self, pod: Pod) -> bool:
-        """Whether it manages nothing in particular, or something that the pod asks for."""
+        """Whether it manages nothing in particular, or something that the pod requests."""
         managed = self._spec.managed_resources
         return not managed or not managed.isdisjoint(pod.shape.exact_request)
 

@@ -1,7 +1,7 @@
 """Mirror: one Reflector per selection of objects, shared by all who ask, and together a DocView.
 
 It is made before the controllers, because they take a DocView when they are made; which kinds it holds is known when
-they are asked for their watches. Reading a kind that nobody watches is a mistake in a controller and said so.
+their watches are read. Reading a kind that nobody watches is a mistake in a controller and said so.
 
 Invariant: a controller that follows a watch reads an object at least as new as the newest change that it received. Two
 reflectors of one kind are never equally far, so the newest document that any of them has is the one that is read.
@@ -36,7 +36,7 @@ class Mirror:
         self._group: asyncio.TaskGroup | None = None
 
     def reflector(self, watch: Watch) -> Reflector:
-        """The one reflector of a watch; made when first asked for, and at work from then on if others are."""
+        """The one reflector of a watch; made when first requested, and at work from then on if others are."""
         selection = replace(watch, optional=False)
         found = self._reflectors.get(selection)
         if found is not None:

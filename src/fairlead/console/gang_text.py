@@ -85,7 +85,7 @@ def shortage_lines(document: Document) -> list[str]:
 
 
 def lack_lines(document: Document) -> list[str]:
-    """What is short, by name: how much is asked for, free and missing, and who holds it."""
+    """What is short, by name: how much is requested, free and missing, and who holds it."""
     lines = []
     for one in document.get("lacks", ()):
         named = f"{one['of']} {one['name']}".strip()

@@ -129,7 +129,7 @@ class Family(NamedTuple):
     """A mapping from plugins to the shapes of their arguments, fairlead.config.shapes, by which a file is checked. A
     plugin that is not in it takes what the file has."""
     gates: frozenset[str] = frozenset()
-    """Feature gates of the family that `--feature-gates` takes; all are off unless they are asked for."""
+    """Feature gates of the family that `--feature-gates` takes; all are off unless they are requested."""
     presets: str = ""
     """A mapping of names to the texts of configurations that come with the family."""
     controllers: Mapping[str, ControllerEntry] = {}

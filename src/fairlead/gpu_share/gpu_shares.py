@@ -63,7 +63,7 @@ NO_GPU = GpuRequest(0, 0, ())
 
 
 def gpu_request(annotations: Mapping[str, str]) -> GpuRequest:
-    """What a pod's annotations ask for; nothing if they cannot be understood, which `gpu_request_error` reports."""
+    """What a pod's annotations request; nothing if they cannot be understood, which `gpu_request_error` reports."""
     parsed = _parsed(annotations.get(COUNT, ""), annotations.get(MILLI, ""), annotations.get(MODEL, ""))
     return NO_GPU if isinstance(parsed, str) else parsed
 

@@ -1,4 +1,4 @@
-"""SentStatuses: which statuses were asked for and not shown yet: each is asked for once, and a lost one again."""
+"""SentStatuses: which statuses were requested and not shown yet: each is requested once, and a lost one again."""
 
 from __future__ import annotations
 

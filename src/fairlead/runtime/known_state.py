@@ -1,6 +1,6 @@
 """KnownState: what the API is known to say of an object, and whether a status patch would still change it.
 
-A status that waits to be sent may have become true meanwhile: a pod that is refused twice for one reason asks for the
+A status that waits to be sent may have become true meanwhile: a pod that is refused twice for one reason requests the
 same condition twice, and the second patch is made before anybody has seen what became of the first. Whether a patch
 says anything new is therefore asked once more when it is sent, as kube-scheduler's dispatcher of API calls does. The
 newest that is known is what a watch showed or, until the watch catches up, the API's answer to a write of our own.
@@ -107,7 +107,7 @@ def _contains(known: Any, asked: Any, *, by_type: bool) -> bool:
 
 
 def _has_condition(known: Mapping[str, Any], asked: Any) -> bool:
-    """Whether each condition that is asked for is there; a strategic merge finds it by its type."""
+    """Whether each condition that is requested is there; a strategic merge finds it by its type."""
     there = {condition.get("type"): condition for condition in known.get("conditions") or ()}
     return isinstance(asked, list) and all(
         condition.get("type") in there and _contains(there[condition["type"]], condition, by_type=False)

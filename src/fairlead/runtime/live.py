@@ -268,7 +268,7 @@ class _Driver:
             self._turning = None
 
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
-        """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
+        """Step and request the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         now = self._clock.now()
         writes = self.controller.step(now, changes, replies)
         self._report_troubles(now)

@@ -1,7 +1,7 @@
 """How a running scheduler is, as one document for `fairlead status`: leader, watches, queues, pods a second, errors.
 
 Everything here is taken from what others keep anyway. The document is made on the event loop; the scheduler's own
-figures are asked for, so they show one moment between two of its steps.
+figures are requested, so they show one moment between two of its steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writers: perform what controllers ask for, in order per object, and report each outcome exactly once.
+"""Writers: perform what controllers request, in order per object, and report each outcome exactly once.
 
 `ConcurrentWriter` speaks to any ClusterApi: many writes are on their way at once, the most urgent first (see
 write_queue.py), but two writes to one object follow each other. `StoreWriter` is the short way to an embedded Store: no

@@ -403,7 +403,7 @@ class NamespaceBuilder(Builder):
 
 
 def pod(name: str, namespace: str = "default") -> PodBuilder:
-    """A pod of one container that asks for nothing, unless set otherwise."""
+    """A pod of one container that requests nothing, unless set otherwise."""
     return PodBuilder(name, namespace)
 
 

@@ -40,7 +40,7 @@ _SHORT = {
 
 
 class _KindAndName(click.Group):
-    """Also takes `pod/NAME`, as kubectl does and prints it, and options alone, which ask for everything that waits."""
+    """Also takes `pod/NAME`, as kubectl does and prints it, and options alone, which request everything that waits."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and "/" in args[0] and not args[0].startswith("-"):

@@ -9,7 +9,7 @@ any member does something about those, so members say whether they do (`sees_pla
 is shown to the others only if it is, or was before the change, of a sort that concerns them.
 
 Invariant: no member acts before all members have seen all changes of a step. A member whose watch is narrower than
-another member's watch of the same kind also sees what the other one asked for, and must ignore it.
+another member's watch of the same kind also sees what the other one requested, and must ignore it.
 """
 
 from __future__ import annotations

@@ -393,7 +393,7 @@ def _is_of(doc: Doc, kind: Kind) -> bool:
 
 
 def _lives_on(doc: Doc | None) -> bool:
-    """Whether an object is still there after its deletion was asked for."""
+    """Whether an object is still there after its deletion was requested."""
     metadata = (doc or {}).get("metadata") or {}
     return bool(metadata.get("deletionTimestamp")) and bool(
         metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")

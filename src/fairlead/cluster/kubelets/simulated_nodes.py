@@ -105,7 +105,7 @@ def healthy_conditions(now: float, known: Sequence[Doc] = ()) -> list[Doc]:
 
 
 def node_facts() -> Doc:
-    """`status.nodeInfo`; the server asks for every one of these fields."""
+    """`status.nodeInfo`; the server requests every one of these fields."""
     return {
         "architecture": ARCHITECTURE,
         "bootID": "",

@@ -59,7 +59,7 @@ def many(store: Store, kind: Kind, part: Chunk, shape: AnswerForm, *, include: s
 
 
 class EventForm:
-    """How a watch shows the objects of its events, bookmarks included: a client that asked for metadata or Tables has
+    """How a watch shows the objects of its events, bookmarks included: a client that requested metadata or Tables has
     no decoder for anything else. Only the first Table names its columns."""
 
     def __init__(self, store: Store, kind: Kind, shape: AnswerForm, *, include: str = "") -> None:

@@ -136,7 +136,7 @@ class OpsServer:
         )
 
     def _health(self, name: str, check: str, request: web.BaseRequest) -> web.Response:
-        """`ok`, or the list of checks when one fails or `?verbose` asks for it; `/healthz/NAME` is one of them."""
+        """`ok`, or the list of checks when one fails or `?verbose` requests it; `/healthz/NAME` is one of them."""
         checks = self._vitals[name]
         if check and check not in checks:
             return web.Response(status=404, text="404 page not found\n")

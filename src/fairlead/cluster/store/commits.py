@@ -99,7 +99,7 @@ class Commits:
 
     def commit(self, outcome: VerbOutcome, *, lazy: bool = False) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
-        version. A `lazy` one has no bytes before somebody asks for them, unless there is a journal."""
+        version. A `lazy` one has no bytes before somebody requests them, unless there is a journal."""
         before, after, decoded = outcome.before, outcome.after, self._decoded
         if before is not None and after is not None and after == (before.decoded or decoded.doc(before)):
             return outcome.reply(after)

@@ -79,7 +79,7 @@ class Event:
         """Keep no more than the records, for those who come later."""
         self.shown = None
         if not self._has_last_state:
-            self._gone = None  # made anew of `before` when somebody asks
+            self._gone = None  # made anew of `before` on request
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection gets: coming into view is ADDED, leaving it DELETED."""

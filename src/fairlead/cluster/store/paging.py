@@ -86,7 +86,7 @@ def _bad_version(text: str, why: str) -> BadRequest:
 
 
 def too_large(wanted: int, current: int) -> ApiError:
-    """Somebody asks for a version that is still to come."""
+    """Somebody requests a version that is still to come."""
     error = Unreachable(
         f"Timeout: Too large resource version: {wanted}, current: {current}",
         details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},

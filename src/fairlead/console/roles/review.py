@@ -1,6 +1,6 @@
 """What a starting process says of its rights: each one that it lacks, and what does not work without it.
 
-One SelfSubjectRulesReview answers for nearly everything. What it does not show is asked for one by one, because an
+One SelfSubjectRulesReview answers for nearly everything. What it does not show is requested one by one, because an
 authorizer beside RBAC may allow more than it can list. The answers change nothing: whatever can go on without a right
 goes on, and the rest waits until it is granted.
 """

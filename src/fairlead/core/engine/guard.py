@@ -101,5 +101,5 @@ class Guard:
 
 
 def _looks(entry: Entry) -> object:
-    """Decides whether an entry has changed since it raised: who waits in it, and what they ask for."""
+    """Decides whether an entry has changed since it raised: who waits in it, and what they request."""
     return frozenset((pod.uid, id(pod.shape), tuple(sorted(pod.labels.items()))) for pod in entry.waiting())

@@ -76,7 +76,7 @@ def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes)
 
 def passing(plugin: Plugin, cycle: Cycle, nodes: Nodes, ok: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """Call a plugin's filter; of the rows of a mask those that it does not refuse, None if it failed to judge a row.
-    This is for cycles that are not measured and for callers that do not ask for reasons, or not yet."""
+    This is for cycles that are not measured and for callers that do not request reasons, or not yet."""
     try:
         for reject in plugin.filter(cycle, nodes):
             if reject.reason.error and reject.rows.any():

@@ -38,7 +38,7 @@ class Cycle:
         self.now = now
         self.rng = rng
         self.effects = effects
-        """What plugins ask for besides their answers."""
+        """What plugins request besides their answers."""
         self.notes: dict[str, Any] = {}
         self.no_filter: set[str] = set()
         """Plugins that stepped aside in `pre_filter`: they are not called at `filter`, `add_pod` and `remove_pod`."""

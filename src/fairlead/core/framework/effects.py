@@ -1,6 +1,6 @@
 """Effects: what plugins ask the scheduler to do besides their answers: writes, and orders for pods that wait in Permit.
 
-It is an argument of the calls that may ask for something (`cycle.effects`, and the one of `next_pod`), so that a plugin
+It is an argument of the calls that may request something (`cycle.effects`, and the one of `next_pod`), so that a plugin
 that makes such a call decides what becomes of it. The Scheduler has one Effects for all of its cycles: it carries the
 orders out before the next attempt and sends the writes at the end of the step. A trial or a replay makes its own.
 
@@ -30,7 +30,7 @@ class PermitOrder:
 
 
 class Effects:
-    """Writes and permit orders, each in the order in which plugins asked for them."""
+    """Writes and permit orders, each in the order in which plugins requested them."""
 
     __slots__ = ("permit_orders", "writes")
 

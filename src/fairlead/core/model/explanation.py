@@ -54,7 +54,7 @@ class ProtectedPod:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which a pod asks for more than it finds: quantities as text. `largest` and `free` are the most that
+    """A resource of which a pod requests more than it finds: quantities as text. `largest` and `free` are the most that
     any one of the nodes in question has, and has left."""
 
     resource: str

@@ -37,7 +37,7 @@ _DELETED = Happened.DELETED
 
 
 class Verb(Enum):
-    """What a Write asks for."""
+    """What a Write requests."""
 
     CREATE = "create"
     UPDATE = "update"

@@ -47,7 +47,7 @@ class NetworkTopology:
 
     @property
     def narrows(self) -> bool:
-        """Whether it asks for anything: a demand without a limit does not."""
+        """Whether it requests anything: a demand without a limit does not."""
         return not self.hard or self.highest_tier is not None or bool(self.highest_tier_name)
 
 

@@ -1,8 +1,8 @@
 """Groups that nobody declared: pods of one owner that are to be scheduled as a gang.
 
-The annotation `scheduling.fairlead.io/gang` in a pod template asks for it: with a number, which is how many must start
+The annotation `scheduling.fairlead.io/gang` in a pod template requests it: with a number, which is how many must start
 together, or with `auto`, which means as many as the owner's own document says (core/model/owner_sizes.py). The same
-word as a label of a namespace asks for it on behalf of all pods in it that have such an owner. Which pods belong
+word as a label of a namespace requests it on behalf of all pods in it that have such an owner. Which pods belong
 together is read from the labels that JobSet, LeaderWorkerSet, Ray and Kubeflow put on them, or else from the
 controlling owner.
 """
@@ -32,12 +32,12 @@ UNCOUNTABLE = (
 
 
 def opts_in(labels: Mapping[str, str]) -> bool:
-    """Whether a namespace asks for gangs of all owners that we can read."""
+    """Whether a namespace requests gangs of all owners that we can read."""
     return labels.get(GANG_LABEL) == "auto"
 
 
 def as_namespace_says(pod: Pod, *, opted_in: bool) -> Pod:
-    """The pod with the group that it has if its namespace asks for gangs, or does not. A pod that says anything about
+    """The pod with the group that it has if its namespace requests gangs, or does not. A pod that says anything about
     groups speaks for itself."""
     if GANG_ANNOTATION in pod.annotations or (pod.group_ref is not None and pod.group_ref.api != OWNER_GROUP_API):
         return pod

@@ -128,7 +128,7 @@ class Pod:
 
     @property
     def request(self) -> dict[str, int]:
-        """What it asks for, by resource, in base units: thousandths of a core, bytes, pieces."""
+        """What it requests, by resource, in base units: thousandths of a core, bytes, pieces."""
         return self.shape.request
 
     @property

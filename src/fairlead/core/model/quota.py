@@ -112,7 +112,7 @@ def _pod_usage(pod: Doc) -> Usage:
 
 
 def pod_amounts(spec: Mapping[str, Any], section: str) -> Usage:
-    """What a pod asks for (or is limited to) as a whole: its containers, or its largest start, and overhead."""
+    """What a pod requests (or is limited to) as a whole: its containers, or its largest start, and overhead."""
     running: Usage = {}
     largest: Usage = {}
     for container in spec.get("initContainers") or ():

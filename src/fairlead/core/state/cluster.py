@@ -143,7 +143,7 @@ class Cluster:
         return ((pod_state.pod, pod_state.row) for pod_state in self.pods.values() if pod_state.place in _SEATED)
 
     def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
-        """What somebody keeps about this cluster: made when first asked for and kept from then on. It is called for
+        """What somebody keeps about this cluster: made when first requested and kept from then on. It is called for
         changes if it is an Index or a PodIndex."""
         found = self.indexes.get(key)
         if found is None:
@@ -234,7 +234,7 @@ class Cluster:
         return AppliedChange(change.kind, old, new)
 
     def _regroup(self, namespace: Namespace, now: Namespace | None) -> Iterator[tuple[Pod, Pod]]:
-        """The namespace may ask for gangs, or not any more: pods whose group that changes, before and after."""
+        """The namespace may request gangs, or not any more: pods whose group that changes, before and after."""
         if not self.gangs.owned.namespace_changed(namespace.name, now.labels if now is not None else {}):
             return
         opted_in = namespace.name in self.gangs.owned.namespaces

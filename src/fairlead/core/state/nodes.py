@@ -66,7 +66,7 @@ class Nodes:
         return self.take(self.table.allocatable_column(resource))
 
     def requested(self, resource: str) -> NDArray[np.int64]:
-        """How much of a resource the pods on each node ask for."""
+        """How much of a resource the pods on each node request."""
         return self.take(self.table.requested_column(resource))
 
     def free(self, resource: str) -> NDArray[np.int64]:
@@ -191,7 +191,7 @@ class NodeRow:
         return int(self.table.allocatable_column(resource)[self.row])
 
     def requested(self, resource: str) -> int:
-        """How much of a resource the pods on the node ask for."""
+        """How much of a resource the pods on the node request."""
         return int(self.table.requested_column(resource)[self.row])
 
     def free(self, resource: str) -> int:

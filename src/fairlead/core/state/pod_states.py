@@ -39,7 +39,7 @@ class PodState:
 
 class PodLog:
     """Which pods came, changed, moved or went, by uid, for those who count pods wherever they are. Only so many of the
-    latest entries are kept, and none before somebody has asked for the first mark: few profiles have a reader."""
+    latest entries are kept, and none before somebody has requested the first mark: few profiles have a reader."""
 
     __slots__ = ("_base", "_uids", "is_read")
     _KEPT = 1 << 15

@@ -1,7 +1,7 @@
 """ClusterColocationProfiles: what they make of a new pod before it gets its defaults.
 
 Profiles that select the pod by its labels and its namespace's are applied in the order of their names. If any did, the
-pod's cpu and memory get the names of its band: a pod of koord-batch then asks for kubernetes.io/batch-cpu in whole
+pod's cpu and memory get the names of its band: a pod of koord-batch then requests kubernetes.io/batch-cpu in whole
 thousandths of a core. A profile with a probability takes the pods whose name hashes below it, so that the same pod is
 always treated alike; the original throws dice.
 """
@@ -209,7 +209,7 @@ def _renamed(amounts: Mapping[str, Any], names: Mapping[str, str]) -> Doc:
 
 
 def _with_extended_spec(pod: Doc) -> Doc:
-    """The annotation by which a node's agent knows what containers ask for of the band koord-batch."""
+    """The annotation by which a node's agent knows what containers request of the band koord-batch."""
     containers: Doc = {}
     for container in (pod.get("spec") or {}).get("containers") or ():
         if (resources := container.get("resources")) and (own := _of_batch(resources)):

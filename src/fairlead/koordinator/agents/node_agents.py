@@ -1,7 +1,7 @@
 """NodeAgents: what Koordinator's agent and manager report of nodes, for simulated nodes.
 
 Every minute a simulated node reports a NodeMetric: the use of its pods, of the system, and of both together. A pod uses
-what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it asks for; the system uses what the
+what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it requests; the system uses what the
 same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs to
 a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a node
 are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
@@ -210,7 +210,7 @@ def _reserved(node: Doc, capacity: Mapping[str, int], allocatable: Mapping[str, 
 
 
 def _reclaimable(pods: Iterable[_PodUse]) -> dict[str, int]:
-    """What prod pods ask for and leave unused."""
+    """What prod pods request and leave unused."""
     return total(
         {name: max(0, amount - pod.used.get(name, 0)) for name, amount in pod.load.request.items()}
         for pod in pods

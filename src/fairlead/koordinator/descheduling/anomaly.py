@@ -45,7 +45,7 @@ class Detector:
 
 @dataclass(slots=True)
 class Detectors:
-    """One detector for each node; one that was not asked for `timeout` seconds is forgotten."""
+    """One detector for each node; one that was not read for `timeout` seconds is forgotten."""
 
     timeout: float
     _kept: dict[str, tuple[Detector, float]] = field(default_factory=dict)

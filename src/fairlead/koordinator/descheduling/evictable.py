@@ -39,7 +39,7 @@ _CRITICAL = 2_000_000_000
 
 
 class MigrationIndex:
-    """The PodMigrationJobs that are not over, those that were just asked for among them."""
+    """The PodMigrationJobs that are not over, those that were just requested among them."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Doc] = {}

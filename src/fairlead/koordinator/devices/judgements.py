@@ -95,7 +95,7 @@ def _widened(column: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 
 
 class Judgements:
-    """The judgements of one plugin, by kind of demand; the kind that was asked for longest ago is forgotten first."""
+    """The judgements of one plugin, by kind of demand; the kind that was requested longest ago is forgotten first."""
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.koordinator.devices.rows import DeviceRows
 
 _MEASURES = (RATIO, CORE, MEMORY)
-"""By which of its amounts a GPU is measured, the first that is asked for."""
+"""By which of its amounts a GPU is measured, the first that is requested."""
 
 
 class ChoiceSettings(Protocol):

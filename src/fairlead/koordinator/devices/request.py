@@ -1,6 +1,6 @@
 """What a pod wants of devices: amounts per type, checked and brought to a few names, hints, and joint allocation.
 
-GPUs can be asked for whole (by the vendor's name), in percent, by memory, or several shares at once. Only some
+GPUs can be requested whole (by the vendor's name), in percent, by memory, or several shares at once. Only some
 combinations of names make sense; others are refused in the original's words.
 """
 
@@ -90,7 +90,7 @@ class DeviceDemand:
 
 
 def wants_devices(pod: Pod) -> bool:
-    """Whether a pod asks for something of a device."""
+    """Whether a pod requests something of a device."""
     asked = pod.shape.fit_request
     return not _ALL_NAMES.isdisjoint(asked) and any(asked.get(name) for name in _ALL_NAMES)
 

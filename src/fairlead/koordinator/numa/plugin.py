@@ -1,7 +1,7 @@
 """NodeNUMAResource: binds pods to CPUs and keeps them to NUMA nodes.
 
 Rows on which nothing of this concerns a pod are judged as columns; the others one by one. The NUMA nodes that Filter
-chose on a row are noted in the cycle: Score and Reserve keep to them. A pod that asks for nothing of this, in a cluster
+chose on a row are noted in the cycle: Score and Reserve keep to them. A pod that requests nothing of this, in a cluster
 where no node wants it, is a *plain* one: no node is refused, scores depend on the sums of requests alone and are kept.
 """
 
@@ -137,7 +137,7 @@ class NodeNUMAResource(CachedPlugin):
         return None
 
     def add_pod(self, cycle: Cycle, pod: object, row: int) -> None:
-        """A pod is on a row for a trial; what is held there is counted anew when asked for."""
+        """A pod is on a row for a trial; what is held there is counted anew when requested."""
 
     remove_pod = add_pod
 
@@ -322,7 +322,7 @@ class NodeNUMAResource(CachedPlugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         note: NumaNote | None = cycle.notes.get(self.name)
-        if note is None:  # the pod asks for nothing, and the profile does not have this plugin at PreScore
+        if note is None:  # the pod requests nothing, and the profile does not have this plugin at PreScore
             return 0
         scores = self._plain_scores(nodes, note.request.amounts)
         if note.plain:

@@ -60,7 +60,7 @@ def asks_for_nothing(pod: Pod) -> bool:
 
 
 def numa_request(pod: Pod, default_policy: str) -> NumaRequest | Status:
-    """The demands of a pod; SKIP if it asks for nothing, a refusal or a failure if they cannot be met or read."""
+    """The demands of a pod; SKIP if it requests nothing, a refusal or a failure if they cannot be met or read."""
     spec, numa = read_annotation(pod, RESOURCE_SPEC), read_annotation(pod, NUMA_SPEC)
     for read in (spec, numa):
         if isinstance(read, Status):

@@ -1,7 +1,7 @@
 """NumaRows: what each node has of CPUs and NUMA nodes, and what the pods on it hold of them.
 
 What a pod holds stands in its annotations once it is bound; between Reserve and that moment it is kept here (`given`).
-Holdings of a row are counted when somebody asks, and anew after the row was touched, trials included.
+Holdings of a row are counted on request, and anew after the row was touched, trials included.
 
 Invariant: holdings are the sum over the pods on the row; a trial that takes a pod away frees what it holds.
 """
@@ -66,7 +66,7 @@ class NodeOptions:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing of NUMA or binding concerns a pod that does not ask for it."""
+        """Whether nothing of NUMA or binding concerns a pod that does not request it."""
         return self.bind == BIND_NONE and not self.policy and self.node_ratio <= 1 and self.ratios.get("cpu", 0) <= 1
 
 
@@ -128,7 +128,7 @@ class NumaRows:
         self.given: dict[str, PodCpus] = {}
         """What pods hold that are placed and whose annotations do not say it yet, by uid."""
         self.plain: NDArray[np.bool_] = np.ones(cluster.table.capacity, dtype=np.bool_)
-        """Rows where NUMA and binding concern only pods that ask for them."""
+        """Rows where NUMA and binding concern only pods that request them."""
         self.all_plain = True
         """Whether all rows are such."""
 

@@ -1,9 +1,9 @@
 """LendingTree: the quotas of one tree with what is requested, used and granted in each.
 
 Requests go up the tree: a quota's request is that of its pods and of the limited requests of its children; what does
-not lend asks for its minimum at least. Grants (runtime) come down: a parent's runtime is shared among its children.
+not lend requests its minimum at least. Grants (runtime) come down: a parent's runtime is shared among its children.
 
-Runtime is worked out when somebody asks, for the quotas on one path; `version` says of a parent whether anything that
+Runtime is worked out on request, for the quotas on one path; `version` says of a parent whether anything that
 its children's shares depend on has changed since. Minima that do not fit into what a parent has are scaled down in the
 same moment, for the quotas on that path alone, as in the original.
 """
@@ -128,7 +128,7 @@ class LendingTree:
     # ---- requests and use ----
 
     def change_request(self, name: str, delta: Mapping[str, int], fixed: Mapping[str, int]) -> None:
-        """Pods of a quota ask for more or less; `fixed` are those of them that are not preemptible."""
+        """Pods of a quota request more or less; `fixed` are those of them that are not preemptible."""
         changed: Mapping[str, int] = delta
         for state in self.path(name):
             before = state.limited_request()

@@ -127,7 +127,7 @@ class ElasticQuotaPlugin(ExtendedPlugin):
         return self._check(account, asked, fixed=is_fixed(pod)) or self._check_parents(tree, account, asked)
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
-        """The quotas of pods, and those above, of which the pods together ask for more than is left."""
+        """The quotas of pods, and those above, of which the pods together request more than is left."""
         usage = self.usage(cluster)
         asked: dict[tuple[str, str], dict[str, int]] = {}
         for pod in pods:

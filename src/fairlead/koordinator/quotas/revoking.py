@@ -46,7 +46,7 @@ class QuotaRevoker:
         self._last, self._seen = now, self._marks()
         for tree_name, tree in usage.trees.items():
             for leaf in tree.leaves():
-                list(tree.refresh(leaf.name))  # what a quota is granted changes with what others ask for
+                list(tree.refresh(leaf.name))  # what a quota is granted changes with what others request
             for name, account in tree.quotas.items():
                 if name in (ROOT, SYSTEM):
                     continue

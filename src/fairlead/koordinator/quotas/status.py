@@ -74,7 +74,7 @@ class QuotaStatusWriter:
         if not self._kind_index:
             return None
         if self._marks != self._now_marks():
-            # What changed may change the runtime of leaves that no pod asks for.
+            # What changed may change the runtime of leaves that no pod requests.
             return self._last + _EVERY
         times = [self._sent.again_at()]
         if self._refreshed < self._last:

@@ -1,6 +1,6 @@
 """Which reservations a pod may use, and why not the others.
 
-The owners of a reservation say whose it is. A pod may ask for a reservation by name, or for one with certain labels,
+The owners of a reservation say whose it is. A pod may request a reservation by name, or for one with certain labels,
 and may say which taints of reservations it tolerates; then it must have one. A pod that ignores reservations sees the
 room that they hold as free and uses none.
 """
@@ -178,7 +178,7 @@ def _has_affinity(demand: ReservationDemand, reservation: KoordReservation, node
 
 
 def _is_exact(asked: Mapping[str, int], names: tuple[str, ...], held: Mapping[str, int]) -> bool:
-    """Whether the named resources are asked for exactly as they are held. One that neither has ends the comparison, as
+    """Whether the named resources are requested exactly as they are held. One that neither has ends the comparison, as
     in the original."""
     for name in names:
         if name not in held or name not in asked:

@@ -241,7 +241,7 @@ def _is_selected(record: KoordReservation, pod: Pod) -> bool:
 
 
 def _room(cycle: Cycle, row: int, pods: Iterable[Pod]) -> NodeRoom:
-    """A row while some pods are off it, with what they ask for."""
+    """A row while some pods are off it, with what they request."""
     table = cycle.cluster.table
     node = table.nodes[row]
     assert node is not None, "only nodes that are there are looked at"

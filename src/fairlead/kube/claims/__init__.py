@@ -1,4 +1,4 @@
-"""DynamicResources: pods get the devices that their resource claims ask for.
+"""DynamicResources: pods get the devices that their resource claims request.
 
 Reading order: `plugin` (the extension points), `pod_claims` (which claims a pod has), `search` (one search for devices
 on one node) with its rules `capacity` and `constraints`, `solutions` (what searches found, shared by nodes that are

@@ -1,4 +1,4 @@
-"""DeviceIndex: which devices there are, which node sees them, and which are in use. An Index, made when asked for.
+"""DeviceIndex: which devices there are, which node sees them, and which are in use. An Index, made when requested.
 
 In use is what the claims say: as the API shows them, as a reserved pod will have changed them (`claims`), or as an
 attempt that is still on its way to the API wants to have it (`hold`). Holdings follow the index of claims by its log,

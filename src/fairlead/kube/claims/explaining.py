@@ -1,7 +1,7 @@
 """Why a pod does not get its devices: for each request of its claims how many devices match, who holds them, which
 selector refuses the others, and which device comes nearest.
 
-This is worked out when somebody asks, from the devices as they are then. It decides nothing.
+This is worked out on request, from the devices as they are then. It decides nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequenc
 
 
 def unallocated(pod: Pod, devices: DeviceIndex) -> Iterator[Wanted]:
-    """The claims of a pod that have no devices yet, and what it asks for as extended resources."""
+    """The claims of a pod that have no devices yet, and what it requests as extended resources."""
     try:
         for claim in claims_of(pod, devices):
             if claim.allocation is None:

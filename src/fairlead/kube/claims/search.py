@@ -49,7 +49,7 @@ class OutOfSteps(Exception):
 
 
 class Wanted(NamedTuple):
-    """A claim that is to be allocated: what to call it in complaints, and what it asks for."""
+    """A claim that is to be allocated: what to call it in complaints, and what it requests."""
 
     key: str
     spec: ClaimSpec

@@ -123,7 +123,7 @@ class LabRun:
         self._cleared_together = _CLEARED_TOGETHER if self._may_clear_later() else 1
 
     def time(self) -> float:
-        """Seconds since the start of the run. It is asked for every change, and stands still for many."""
+        """Seconds since the start of the run. It is read at every change, and stands still for many."""
         now = self.cluster.now
         known, time = self._synced
         if now != known:

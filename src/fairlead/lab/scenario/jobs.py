@@ -1,4 +1,4 @@
-"""The jobs of a load: when each arrives, how many pods it has, and what they ask for and do.
+"""The jobs of a load: when each arrives, how many pods it has, and what they request and do.
 
 Every class, and every queue of a class, has a generator of its own, seeded by the run's seed and the names. So adding a
 class changes no other one, and two policies with the same seed get the same jobs.

@@ -138,7 +138,7 @@ _NODE_FORMATS: Mapping[str, tuple[tuple[str, ...], Callable[[CsvLine, str, float
 
 
 def jobs_of_trace(spec: JobTraceSpec, rng: Random) -> list[LabJob]:
-    """The jobs of a trace, in the order and with the times that the spec asks for."""
+    """The jobs of a trace, in the order and with the times that the spec requests."""
     jobs = _listed_jobs(spec)
     jobs = jobs[: spec.limit] if spec.limit is not None else jobs
     jobs = [replace(job, name=f"{job.name}-{copy}") if copy else job for copy in range(spec.copies) for job in jobs]

@@ -1,4 +1,4 @@
-"""The ports of `fairlead controllers`: health and metrics, under the original's flags, and off unless asked for."""
+"""The ports of `fairlead controllers`: health and metrics, under the original's flags, and off unless requested."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class AscendCards(DevicePool[AscendHolding]):
     def has_cards(self, row: int) -> bool:
         return row in self._cards
 
-    # ---- what is asked for ----
+    # ---- what is requested ----
 
     def concerns(self, task: Task) -> bool:
         return bool(self._requests(task))
@@ -126,7 +126,7 @@ class AscendCards(DevicePool[AscendHolding]):
         return replace(request, memory=self._config.trimmed(memory)[0] if memory > 0 else 0)
 
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """By memory, or by cards that nobody uses where whole ones are asked for."""
+        """By memory, or by cards that nobody uses where whole ones are requested."""
         requests, config = self._requests(task), self._config
         uses = [(card, self._used[row][card.name]) for row, cards in self._cards.items() for card in cards.values()]
         if all(request.memory for request in requests):

@@ -1,4 +1,4 @@
-"""DevicePool: cards of one kind on all nodes, as the tasks of a round ask for them (state/cards has the arithmetic).
+"""DevicePool: cards of one kind on all nodes, as the tasks of a round request them (state/cards has the arithmetic).
 
 What pods hold when a round opens is read from their annotations; pods that are terminating hold theirs until they are
 gone. What a pod is given goes into annotations that are sent with its binding. They are kept here until the pod shows
@@ -79,7 +79,7 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def concerns(self, task: Task) -> bool:
-        """Whether a task asks for cards of this kind."""
+        """Whether a task requests cards of this kind."""
 
     @abstractmethod
     def refusals(self, task: Task, nodes: Nodes) -> Iterator[Reject]: ...
@@ -106,7 +106,7 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """A resource by which cards of this kind are asked for, how much a task asks for, and how much of it all cards
+        """A resource by which cards of this kind are requested, how much a task requests, and how much of it all cards
         that it may use have left."""
 
     def served(self, tasks: Sequence[Task]) -> list[bool]:

@@ -1,6 +1,6 @@
 """vGPUs: cards that several pods share by memory and cores (hami-core), or that are partitioned (MIG).
 
-Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks ask for, which cards
+Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks request, which cards
 they may use, and the annotations that say who has what.
 
 Rules of exclusion are sets of labels: pods that have all labels of one rule never share a card. They are for cards that
@@ -90,7 +90,7 @@ class Vgpus(DevicePool[CardHolding]):
         return _REASON.text
 
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """By memory, or by cards that nobody uses where a share of a card is asked for."""
+        """By memory, or by cards that nobody uses where a share of a card is requested."""
         requests, cards = self._requests(task), self._cards
         usable = cards.exists & self._open_to(task)
         if all(request.memory for request in requests):

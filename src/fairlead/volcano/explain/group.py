@@ -1,6 +1,6 @@
 """Explanations of Volcano's PodGroups: how far a group has come, and which check stopped it.
 
-They are made from the round that is under way or was closed last, when somebody asks.
+They are made from the round that is under way or was closed last, on request.
 """
 
 from __future__ import annotations

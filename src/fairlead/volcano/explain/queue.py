@@ -1,7 +1,7 @@
 """Explanations of queues: what a queue holds and may hold, line by line, and which groups wait in it.
 
 They are made from the round that is under way or was closed last, and from the plugin that keeps accounts of queues,
-when somebody asks. In a tree a queue can have no more than each of its ancestors has left; the last lines of the sum
+on request. In a tree a queue can have no more than each of its ancestors has left; the last lines of the sum
 show that.
 """
 

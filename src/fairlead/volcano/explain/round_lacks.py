@@ -36,7 +36,7 @@ def needed_tasks(job: Job) -> list[Task]:
 
 
 def queue_lacks(round: Round, job: Job) -> Iterator[Lack]:
-    """The queues of which a job asks for more than is left: with its minimum if it is not let in yet, with its tasks if
+    """The queues of which a job requests more than is left: with its minimum if it is not let in yet, with its tasks if
     it is."""
     accounts = QueueAccounts(round, job.queue)
     entry = job.is_pending and "enqueue" in round.settings.actions
@@ -122,7 +122,7 @@ def hyper_node_domains(round: Round, job: Job) -> tuple[Domain, ...]:
 
 
 def _slots(round: Round, tasks: Sequence[Task]) -> np.ndarray:
-    """By row, how many of the tasks fit at most: each as if it asked for the least of all."""
+    """By row, how many of the tasks fit at most: each as if it requested the least of all."""
     names = set.intersection(*({name for name, amount in task.request.items() if amount} for task in tasks))
     slots = np.full(round.cluster.table.capacity, len(tasks), dtype=np.int64)
     for name in names - {PODS}:

@@ -60,7 +60,7 @@ class JobPod:
 
 @record(frozen=True, slots=True)
 class JobRequest:
-    """Something happened that concerns a Job, or somebody asked for an `action`."""
+    """Something happened that concerns a Job, or somebody requested an `action`."""
 
     event: str = OUT_OF_SYNC_EVENT
     action: str = ""
@@ -73,7 +73,7 @@ class JobRequest:
     version: int | None = None
     """Of the Job when the pod was made; None if the request is not about pods of some version."""
     command: tuple[str, str, str] | None = None
-    """Namespace, name and uid of the Command that asked for the action."""
+    """Namespace, name and uid of the Command that requested the action."""
     delay: float | None = None
     """The action was put off for so many seconds, which are over."""
 
@@ -81,7 +81,7 @@ class JobRequest:
 @dataclass(slots=True)
 class TaskTally:
     """Of the pods of one task: how many have succeeded, and how often those restarted that have not ended. It is kept
-    up to date pod by pod, because every change of a pod asks for it."""
+    up to date pod by pod, because every change of a pod requests it."""
 
     succeeded: int = 0
     restarts: int = 0

@@ -381,7 +381,7 @@ class VolcanoJobs(Reconciler[Key]):
         return [] if write is None else [write]
 
     def _late_status(self, key: Key, job: Doc, now: float) -> list[Write]:
-        """The status that a sync left for later, if its time has come. Nothing else is done: no sync was asked for."""
+        """The status that a sync left for later, if its time has come. Nothing else is done: no sync was requested."""
         state = self._held.due_state(key, now, busy=bool(self._under_way))
         return [] if state is None else self._status(job, state, controlled_of(job), now, late=True)
 

@@ -3,7 +3,7 @@
     pod of a Volcano scheduler, no group named ──▶ group `podgroup-<uid of its controller, or its own>` ──▶ pod names it
 
 The pods of a ReplicaSet, StatefulSet or Job share one group, which their owner owns; a pod on its own owns its group.
-The group's minimum is 1 unless the owner's annotation says more, and what it needs is what that many such pods ask for.
+The group's minimum is 1 unless the owner's annotation says more, and what it needs is what that many such pods request.
 A ReplicaSet or StatefulSet that is scaled to nothing loses its group, so that it queues again when it comes back.
 """
 

@@ -124,7 +124,7 @@ class ResourceStrategyFit(TierPlugin):
         return score
 
     def _strategies_for(self, task: Task) -> list[tuple[str, Strategy]]:
-        """The strategies of what a task asks for; its own annotations go before the configuration."""
+        """The strategies of what a task requests; its own annotations go before the configuration."""
         own = _own_strategies(task)
         asked = task.request.names()
         if own is not None:
@@ -139,7 +139,7 @@ class ResourceStrategyFit(TierPlugin):
         return self._strategies[max(prefixes, key=len)] if prefixes else None
 
     def _sparing(self, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The less that is scarce a node has, the better; nothing for one that lacks what is asked for."""
+        """The less that is scarce a node has, the better; nothing for one that lacks what is requested."""
         resources = self._usage
         has_all = np.ones(len(rows), dtype=np.bool_)
         for name in task.request.names():

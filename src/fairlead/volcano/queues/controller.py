@@ -66,7 +66,7 @@ class VolcanoQueues(Reconciler[str]):
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
         self._written_spec: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
-        self._requested: dict[str, str] = {}  # queue -> the action that a Command asked for
+        self._requested: dict[str, str] = {}  # queue -> the action that a Command requested
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
     def observe(self, change: Change) -> None:

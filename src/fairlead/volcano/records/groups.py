@@ -81,7 +81,7 @@ def _sub_groups(documents: Iterable[Mapping[str, Any]]) -> Iterable[SubGroupPoli
 
 def network_preference(annotations: Mapping[str, str]) -> dict[str, Any]:
     """How close the members of a group of another API must be in the network, for which its API has no field. A mode
-    that is none counts as hard, and without a limit that asks for nothing; a limit is a number or a name."""
+    that is none counts as hard, and without a limit that requests nothing; a limit is a number or a name."""
     tier, mode = annotations.get(TIER_ANNOTATION, ""), annotations.get(MODE_ANNOTATION, "")
     if not tier and not mode:
         return {}

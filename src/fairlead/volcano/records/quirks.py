@@ -1,7 +1,7 @@
 """Quirks: the behaviours of Volcano that Fairlead repairs by default and keeps on request.
 
 Each field is one behaviour and one row of docs/volcano-parity.md. True does as Volcano does; False, the default, does
-what the row's second column says. Code asks for the one behaviour that it has an alternative for, never for
+what the row's second column says. Code reads the one behaviour that it has an alternative for, never for
 "compatible" as a whole, so that a reader finds both sides of a difference by searching for one name.
 
 To add a behaviour: add a field below with `quirk(section, original, default)`, read it where the behaviour is decided,

@@ -35,7 +35,7 @@ class Trail:
         self._variants: Counter[str] = Counter()
 
     def variant(self, about: str) -> int:
-        """How often another order was asked for."""
+        """How often another order was requested."""
         return self._variants[about]
 
     def start(self) -> None:

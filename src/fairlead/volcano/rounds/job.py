@@ -132,7 +132,7 @@ _STATUSES = len(TaskStatus)
 
 
 class TaskCounts:
-    """How many tasks are in each status, and how many pending ones ask for nothing."""
+    """How many tasks are in each status, and how many pending ones request nothing."""
 
     __slots__ = ("allocated_class", "by_status", "pending_best_effort")
 

@@ -78,7 +78,7 @@ def open_round(
     witness: Witness | None = None,
     meter: Meter | None = None,
 ) -> Round:
-    """A round over the cluster as it is. Without `effects`, what its plugins ask for is dropped."""
+    """A round over the cluster as it is. Without `effects`, what its plugins request is dropped."""
     carried = carried or CarriedOver()
     cluster.begin_cycle()
     table = cluster.table

@@ -4,7 +4,7 @@
                      └──too many failed, too late──▶ FailureTarget ──no pod left──▶ Failed ────ttl──▶ deleted
 
 Progress is counted in job_progress.py, without the original's tracking finalizer on pods. Not built: per-index backoff
-limits, pod failure policies and success policies; a Job that asks for them is run as if it did not.
+limits, pod failure policies and success policies; a Job that requests them is run as if it did not.
 """
 
 from __future__ import annotations

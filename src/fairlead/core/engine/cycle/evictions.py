@@ -117,7 +117,7 @@ class Evictions:
         return min((at for at, _ in self._again), default=None)
 
     def repeat(self, now: float) -> list[Write]:
-        """Deletions that failed and that nobody else would ask for again, and those whose answer was lost."""
+        """Deletions that failed and that nobody else would request again, and those whose answer was lost."""
         due = [write for at, write in self._again if at <= now]
         if due:
             self._again = [(at, write) for at, write in self._again if at > now]

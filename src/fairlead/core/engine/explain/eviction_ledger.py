@@ -56,7 +56,7 @@ class EvictionRecord:
     lost: float
 
     def to_document(self, namespace: str = "") -> Doc:
-        """The JSON form. Who asks for one namespace does not get the names of others."""
+        """The JSON form. A question about one namespace does not show the names of others."""
         other = namespace and self.beneficiary and not self.beneficiary.startswith(f"{namespace}/")
         return {
             "at": micro_timestamp(self.at),

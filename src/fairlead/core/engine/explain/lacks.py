@@ -2,7 +2,7 @@
 and the nodes' own room with the pods that it is promised to or kept for.
 
 The pods are those that must start together: one pod, or as many members of a gang as it still needs. Amounts are those
-of now, worked out when somebody asks; attempts pay nothing for them.
+of now, worked out on request; attempts pay nothing for them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def domain_lack(domains: Sequence[Domain], needed: int) -> tuple[Lack, ...]:
 
 
 def node_lacks(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) -> Iterator[Lack]:
-    """The resources that refusals name and of which all nodes together cannot hold what the pods ask for, even if
+    """The resources that refusals name and of which all nodes together cannot hold what the pods request, even if
     nothing else mattered."""
     named = [name for name in dict.fromkeys(named_in(texts)) if any(pod.request.get(name) for pod in pods)]
     if not named:

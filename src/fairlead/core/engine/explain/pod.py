@@ -39,7 +39,7 @@ _NAMED = 100
 
 @dataclass(frozen=True, slots=True)
 class AttemptRefusals:
-    """The refusals of one attempt, from which an Explanation is made when somebody asks."""
+    """The refusals of one attempt, from which an Explanation is made on request."""
 
     codes: NDArray[np.int32]
     verdicts: VerdictCodes
@@ -48,7 +48,7 @@ class AttemptRefusals:
 
 @dataclass(slots=True)
 class PlacedRecord:
-    """A placement, from which an Explanation is made when somebody asks; for most pods nobody does."""
+    """A placement, from which an Explanation is made on request; for most pods nobody does."""
 
     pod: Pod
     placed: Placed

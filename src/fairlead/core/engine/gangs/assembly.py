@@ -83,7 +83,7 @@ class Assembly:
         self._meter = meter
         self._statement = Statement(cluster)
         self._rescuing = True
-        """Whether PostFilter is asked for single members; not while `pod_group_post_filter` tries placements of the
+        """Whether PostFilter is called for single members; not while `pod_group_post_filter` tries placements of the
         whole gang."""
         self._reserved: dict[str, MemberResult] = {}
         """Members for which Reserve was asked, by uid, in order."""
@@ -214,7 +214,7 @@ class Assembly:
             return None
 
     def _refused(self, member: MemberResult, refusals: Refusals) -> None:
-        """No row is feasible for a member. If PostFilter is asked for single members, the node it nominates counts as
+        """No row is feasible for a member. If PostFilter is called for single members, the node it nominates counts as
         the member's place."""
         if not self._rescuing:
             message = refusals.diagnosis.message

@@ -1,4 +1,4 @@
-"""Hints: which plugins listen to which events. Built once from the profiles, asked for every event.
+"""Hints: which plugins listen to which events. Built once from the profiles, read at every event.
 
 A plugin registers the events that may make a pod schedulable which it refused, each with an optional hint function that
 decides for one pod (kube-scheduler's QueueingHintFn). Plugins that cannot refuse a pod are left out. The listeners of

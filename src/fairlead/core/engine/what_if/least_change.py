@@ -246,7 +246,7 @@ def _raise(workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, 
 
 
 def _device_resources(workload: Workload) -> list[str]:
-    """What containers ask for besides the resources that every node has."""
+    """What containers request besides the resources that every node has."""
     asked = {
         name
         for pod in workload.pods
