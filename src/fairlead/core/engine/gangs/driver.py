@@ -60,9 +60,8 @@ class GangDriver:
         promised: Promised,
     ) -> None:
         """`placer` is the mode whose gangs these are."""
-        self._cluster, self._backlog, self._bindings = parts.cluster, parts.backlog, parts.bindings
-        self._binding_driver, self._output = parts.binding_driver, parts.output
-        self._recorder, self._rng, self._effects = parts.recorder, parts.rng, parts.effects
+        self._parts = parts
+        self._cluster = parts.cluster
         self._placer = placer
         self._evictions = evictions
         self._explanations = explanations
@@ -93,7 +92,7 @@ class GangDriver:
         self._now, self._writes = now, []
         gang = entry.gang
         assert gang is not None
-        pods = self._backlog.members(entry)
+        pods = self._parts.backlog.members(entry)
         profile = self._profiles.get(entry.pod.scheduler_name)
         if not pods or profile is None or profile.gangs is None:
             self._put_back(entry, [], Failure(unschedulable(UNSCHEDULABLE), UNSCHEDULABLE))
@@ -110,9 +109,9 @@ class GangDriver:
             rules=profile.gangs,
             search=Search(self._last_search, self._promised.while_placing_many()),
             now=now,
-            rng=self._rng,
-            effects=self._effects,
-            meter=self._output.meter,
+            rng=self._parts.rng,
+            effects=self._parts.effects,
+            meter=self._parts.output.meter,
         )
         try:
             result = assembly.run()
@@ -134,7 +133,7 @@ class GangDriver:
         self._now = now
         assert entry.gang is not None
         for pod in entry.gang.pending():
-            self._output.refused(entry, pod, failure)
+            self._parts.output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
@@ -144,7 +143,7 @@ class GangDriver:
         )
         failure = Failure(failed(words), words)
         for pod in pods:
-            self._output.refused(entry, pod, failure)
+            self._parts.output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     # ---- a whole gang ----
@@ -169,8 +168,8 @@ class GangDriver:
                 began=entry.began,
                 place=entry.place,
             )
-            self._backlog.in_flight.begin(own)
-            self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
+            self._parts.backlog.in_flight.begin(own)
+            self._parts.binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
         self._starting = False
         if held_back:
             self._in_permit[gang.key] = None
@@ -216,11 +215,11 @@ class GangDriver:
             for other in waiting:
                 other.allow(rules.plugin)
             for other in waiting:
-                self._binding_driver.advance(other)
+                self._parts.binding_driver.advance(other)
 
     def _waiting(self, gang: Gang) -> list[Binding]:
         """Members that have a place and are not permitted yet."""
-        members = [b for uid in gang.members if (b := self._bindings.get(uid)) is not None]
+        members = [b for uid in gang.members if (b := self._parts.bindings.get(uid)) is not None]
         return [b for b in members if b.stage is BindingStage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
@@ -244,9 +243,9 @@ class GangDriver:
     def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
         self._in_permit.pop(gang.key, None)
         for uid in list(gang.members):
-            other = self._bindings.get(uid)
+            other = self._parts.bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
-                self._binding_driver.end(other)
+                self._parts.binding_driver.end(other)
 
     # ---- not whole ----
 
@@ -258,7 +257,7 @@ class GangDriver:
         told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
         for pod in pods:
-            self._output.refused(entry, pod, told.get(id(pod), missing))
+            self._parts.output.refused(entry, pod, told.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
@@ -286,9 +285,9 @@ class GangDriver:
             victims += member.rescued.victims if member.rescued is not None else ()
         distinct = {victim.uid: victim for victim in victims}
         self._writes += self._evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
-        for binding in [b for uid in distinct if (b := self._bindings.get(uid)) is not None]:
+        for binding in [b for uid in distinct if (b := self._parts.bindings.get(uid)) is not None]:
             if binding.stage is BindingStage.ENDED:
-                self._binding_driver.end(binding)
+                self._parts.binding_driver.end(binding)
 
     def _put_back(
         self,
@@ -302,9 +301,9 @@ class GangDriver:
         the gang plugin, so that a new member wakes it."""
         gang = entry.gang
         assert gang is not None
-        face = self._backlog.gangs.face(gang)
+        face = self._parts.backlog.gangs.face(gang)
         if face is None:
-            self._backlog.done(entry.uid)
+            self._parts.backlog.done(entry.uid)
             return
         entry.pod = face
         failures = [member.failure for member in members if member.failure is not None]
@@ -316,7 +315,7 @@ class GangDriver:
             blamed = frozenset({profile.gangs.plugin}) if profile is not None and profile.gangs is not None else blamed
         words = failure.message if failure is not None else (failures[0].message if failures else "")
         entry.refuse(frozenset() if is_error else blamed, frozenset() if is_error else pending, message=words)
-        self._backlog.put_back(entry, self._now)
+        self._parts.backlog.put_back(entry, self._now)
 
     def _tell_group(self, gang: Gang, result: Result) -> None:
         """Write the condition of a native group. Once it says scheduled it stays so, also while the watch has not shown
@@ -350,7 +349,7 @@ class GangDriver:
         entry = binding.entry
         entry.error_count += 1
         delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
-        self._output.refused(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
+        self._parts.output.refused(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
         binding.hold(now + delay)
         self._incomplete.setdefault(gang.key, now)
         return True
@@ -396,7 +395,7 @@ class GangDriver:
         words = f"{len(bound)} of {gang.minimum} members started, and no more within {self._timeout(gang, rules):g}s"
         waiting = [pod_state.seen for pod_state in gang.members.values() if not pod_state.seen.node_name]
         for pod in bound if rules.evicts else waiting:
-            self._writes += self._recorder.record(
+            self._writes += self._parts.recorder.record(
                 pod,
                 now=self._now,
                 controller=pod.scheduler_name,
@@ -426,14 +425,14 @@ class GangDriver:
                 binding.hold(self._now)
 
     def _held(self, gang: Gang) -> list[Binding]:
-        bindings = (self._bindings.get(uid) for uid in gang.members)
+        bindings = (self._parts.bindings.get(uid) for uid in gang.members)
         return [binding for binding in bindings if binding is not None and binding.stage is BindingStage.HELD]
 
     def _let_go(self, gang: Gang, why: Status) -> None:
         """Give up the places that are held for members."""
         for binding in self._held(gang):
             binding.give_up(why)
-            self._binding_driver.end(binding)
+            self._parts.binding_driver.end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether the minimum of members is bound, or no member is bound or assumed."""
