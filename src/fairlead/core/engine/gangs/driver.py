@@ -339,7 +339,7 @@ class GangDriver:
         if gang is None or rules is None or not binding.past_permit or binding.status is None:
             return False
         group = gang.group
-        if group is None or group.policy is not GroupPolicy.GANG or binding.preempted:
+        if group is None or group.policy is not GroupPolicy.GANG or binding.ending.preempted:
             return False
         if not _could_be_whole(gang):
             return False
