@@ -24,7 +24,7 @@ from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import close_round
 from fairlead.volcano.rounds.job import Job, Task
 from fairlead.volcano.rounds.narrowing import Narrowing
-from fairlead.volcano.rounds.opening import CarriedOver, open_round
+from fairlead.volcano.rounds.opening import CarriedOver, RoundContext, open_round
 from fairlead.volcano.rounds.pace import RoundPace
 from fairlead.volcano.rounds.requests import TaskRequests
 from fairlead.volcano.rounds.settings import rounds_of
@@ -176,10 +176,8 @@ class RoundDriver:
             uid=f"{self.profile.name}-{self.counted}-{parts.rng.getrandbits(64):016x}",
             now=now,
             rng=parts.rng,
-            effects=parts.effects,
             carried=self._carried_over(now),
-            witness=self._tally.begin(now, meter),
-            meter=meter,
+            context=RoundContext(parts.effects, witness=self._tally.begin(now, meter), meter=meter),
         )
         self._tally.follow(self.round.outcome)
         if meter is not None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.core.engine.cycle.attempt import Committed, refused_on_node
 from fairlead.core.engine.cycle.binding import Binding, BindingStage
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import Failure, group_patch
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.engine.gangs.assembly import UNSCHEDULABLE, Assembly
@@ -104,14 +105,11 @@ class GangDriver:
         assembly = Assembly(
             gang,
             pods,
-            cluster=self._cluster,
+            self._parts,
             evaluator=self._evaluators[profile.name],
             rules=profile.gangs,
             search=Search(self._last_search, self._promised.while_placing_many()),
             now=now,
-            rng=self._parts.rng,
-            effects=self._parts.effects,
-            meter=self._parts.output.meter,
         )
         try:
             result = assembly.run()
@@ -397,12 +395,14 @@ class GangDriver:
         for pod in bound if rules.evicts else waiting:
             self._writes += self._parts.recorder.record(
                 pod,
+                EventText(
+                    kind="Warning",
+                    reason="GangIncomplete",
+                    action="Evicting" if rules.evicts else "Waiting",
+                    note=words,
+                ),
                 now=self._now,
                 controller=pod.scheduler_name,
-                kind="Warning",
-                reason="GangIncomplete",
-                action="Evicting" if rules.evicts else "Waiting",
-                note=words,
             )
         if not rules.evicts:
             return
