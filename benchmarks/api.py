@@ -25,6 +25,7 @@ import orjson
 
 from benchmarks.row import Row
 from fairlead.client.port import Query
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.journal import Journal
@@ -185,7 +186,7 @@ def bench_creates_over_https() -> Iterable[Row]:
 
 async def _served_creates() -> float:
     credentials = Credentials.generate(now=time.time())
-    server = Server(new_store(), token=credentials.token, tls=credentials.tls())
+    server = Server(new_store(), token=credentials.token, at=Endpoint(tls=credentials.tls()))
     await server.start()
     ours, theirs = multiprocessing.Pipe()
     client = multiprocessing.get_context("spawn").Process(target=_client, args=(server.url, credentials, theirs))

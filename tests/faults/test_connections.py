@@ -12,6 +12,7 @@ import pytest
 from fairlead.client.client import Timeouts, _event
 from fairlead.client.port import Page, WatchEvent
 from fairlead.client.reflector import Reflector
+from fairlead.client.retries import Retries
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model.flow import Change, Doc, Verb, Watch, Write
 from fairlead.core.model.kinds import LEASE, POD, Kind
@@ -69,7 +70,7 @@ def follow(api: Script, seconds: float) -> tuple[list[str], list[ApiError]]:
         reflector = Reflector(
             api,  # type: ignore[arg-type]
             Watch(POD),
-            rng=random.Random(1),
+            retries=Retries(rng=random.Random(1)),
             on_error=lambda watch, error, pause: errors.append(error),
         )
         reflector.listen(hear)

@@ -14,6 +14,7 @@ import pytest
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.reflector import Reflector
+from fairlead.client.retries import Retries
 from fairlead.client.retry import RetryDelays
 from fairlead.core.model.flow import Change, Happened, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
@@ -131,7 +132,7 @@ async def test_a_reflector_outlives_the_server(tmp_path: Path) -> None:
         plane.start()
         async with connected(plane) as api:
             watch = Watch(CONFIG_MAP, namespace="default")
-            reflector = Reflector(api, watch, backoff=RetryDelays(first=0.2, most=1.0))
+            reflector = Reflector(api, watch, retries=Retries(RetryDelays(first=0.2, most=1.0)))
             reflector.listen(
                 lambda changes: told.extend((c.happened.value, c.doc["metadata"]["name"]) for c in changes)
             )

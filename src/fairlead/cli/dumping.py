@@ -27,8 +27,8 @@ def dump(scheduler: Scheduler) -> None:
         log.info(
             "node %s", node.name, extra={"allocatable": dict(node.allocatable), "requested": requested, "pods": pods}
         )
-    log.info("Dump of scheduling queue", extra={"summary": scheduler.backlog.summary()})
-    for entry in scheduler.backlog.pending():
+    log.info("Dump of scheduling queue", extra={"summary": scheduler.backlog.queues.summary()})
+    for entry in scheduler.backlog.queues:
         waiting = scheduler.backlog.where(entry.pod.uid)
         if waiting is not None:
             log.info("waiting %s", entry.key, extra={"queue": waiting.queue, "plugins": list(waiting.plugins)})

@@ -26,8 +26,10 @@ from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
+from fairlead.cluster.server.asking import Asked
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
-from fairlead.cluster.server.server import Server
+from fairlead.cluster.server.server import Probes, Server
 from fairlead.cluster.store.journal import Journal
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
@@ -157,14 +159,10 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store,
                 token=credentials.token,
-                tls=credentials.tls(),
-                host=options.bind,
-                port=port,
-                ready=self._is_ready,
-                explainers=self._explainers(),
-                answerers=self._answerers(),
+                at=Endpoint(options.bind, port, credentials.tls()),
+                probes=Probes(self._is_ready, partial(self._observation.exposition, self._runtime)),
+                asked=Asked(self._explainers(), self._answerers()),
                 attendance=self._attendance,
-                metrics=partial(self._observation.exposition, self._runtime),
             )
             try:
                 await self._server.start()

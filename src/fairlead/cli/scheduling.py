@@ -30,7 +30,9 @@ from fairlead.cli.scheduler_port import guard_of, tls_of
 from fairlead.client.client import KubeApi
 from fairlead.client.retry import Throttle
 from fairlead.cluster.kubelets.refused_pods import RefusedPods
-from fairlead.cluster.server.ops_server import OpsServer, Vitals
+from fairlead.cluster.server.asking import Asked
+from fairlead.cluster.server.listening import Endpoint
+from fairlead.cluster.server.ops_server import OpsServer, Pages, Vitals
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.console.leading import in_background, lead, may_write_of, stop_on_signals
 from fairlead.console.logs import DECISIONS
@@ -129,16 +131,15 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
-            metrics=partial(observation.exposition, runtime),
-            reset=telemetry.reset,
-            config=lambda: to_document(assembly.current),
-            status=status.document,
-            explainers=[partial(runtime.ask, scheduler)],
-            answerers=[answerer(partial(runtime.ask, scheduler))],
-            host=flags.port.bind_address,
-            port=flags.port.secure_port,
+            pages=Pages(
+                metrics=partial(observation.exposition, runtime),
+                reset=telemetry.reset,
+                config=lambda: to_document(assembly.current),
+                status=status.document,
+            ),
+            asked=Asked([partial(runtime.ask, scheduler)], [answerer(partial(runtime.ask, scheduler))]),
+            at=Endpoint(flags.port.bind_address, flags.port.secure_port, tls_of(flags.port)),
             guard=guard_of(flags.port, connection, opened),
-            tls=tls_of(flags.port),
             always_allowed=flags.port.authorization_always_allow_paths,
         )
         await _serve(opened, flags.port, server)

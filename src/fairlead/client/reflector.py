@@ -13,8 +13,7 @@ operation of the interpreter makes.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from fairlead.client.port import Query
+from fairlead.client.retries import Retries
 from fairlead.client.retry import RetryDelays
 from fairlead.core.model.documents import is_older
 from fairlead.core.model.flow import Change, Doc, Happened, Watch
@@ -57,9 +57,7 @@ class Reflector:
         watch: Watch,
         *,
         page: int = PAGE,
-        backoff: RetryDelays | None = None,
-        rng: random.Random | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        retries: Retries | None = None,
         on_error: OnError | None = None,
         on_contact: OnContact | None = None,
     ) -> None:
@@ -72,14 +70,11 @@ class Reflector:
         self.listed = False
         self._api = api
         self._page = page
-        self._backoff = backoff or RetryDelays(first=0.5, most=30.0, jitter=1.0)
-        self._rng = rng or random.Random()
-        self._sleep = sleep
+        self._retries = retries or Retries()
         self._on_error, self._on_contact = on_error, on_contact
         self._listeners: list[Listener] = []
         self._objects: dict[str, dict[str, bytes]] = {}
         self._resource_version = ""
-        self._failures = 0
         self.contact_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
 
@@ -132,9 +127,7 @@ class Reflector:
             except Gone:
                 # The first time at once; a server that keeps saying so is left in peace for a while.
                 self._resource_version = ""
-                self._failures += 1
-                if self._failures > 1:
-                    await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
+                await self._retries.after_first()
             except ApiError as error:
                 self._denied = isinstance(error, Forbidden)
                 if isinstance(error, NotFound) or (self.watch.optional and self._denied):
@@ -143,13 +136,13 @@ class Reflector:
                 else:
                     if self._denied:
                         self._publish(())
-                    if not isinstance(error, Unreachable) and self._failures >= _GIVE_UP_RESUMING:
+                    if not isinstance(error, Unreachable) and self._retries.failures >= _GIVE_UP_RESUMING:
                         self._resource_version = ""
-                    await self._pause(error, self._backoff)
+                    await self._pause(error)
             except Exception as error:
                 # A document that nobody foresaw. What it left behind is not to be trusted: list again.
                 self._resource_version = ""
-                await self._pause(InternalError(f"{type(error).__name__}: {error}"), self._backoff)
+                await self._pause(InternalError(f"{type(error).__name__}: {error}"))
 
     async def _list_and_watch(self) -> None:
         if not self._resource_version:
@@ -161,27 +154,25 @@ class Reflector:
         except Interrupted:
             # It had worked: the next one need not wait as if this had been one more failure in a row.
             if _now() - started > _SHORT:
-                self._failures = 0
+                self._retries.worked()
                 self.contact_at = max(started, self.contact_at or started)
             raise
         if got_event or _now() - started > _SHORT:
-            self._failures = 0
+            self._retries.worked()
             self._note_contact()
         else:
-            self._failures += 1
-            await self._sleep(self._backoff.delay(self._failures, self._rng))
+            await self._retries.pause(self._retries.failed())
 
     def _note_contact(self) -> None:
         self.contact_at = _now()
         if self._on_contact is not None:
             self._on_contact(self.watch)
 
-    async def _pause(self, error: ApiError, delays: RetryDelays) -> None:
-        self._failures += 1
-        delay = max(delays.delay(self._failures, self._rng), min(error.retry_after or 0.0, 60.0))
+    async def _pause(self, error: ApiError, delays: RetryDelays | None = None) -> None:
+        delay = max(self._retries.failed(delays), min(error.retry_after or 0.0, 60.0))
         if self._on_error is not None:
             self._on_error(self.watch, error, delay)
-        await self._sleep(delay)
+        await self._retries.pause(delay)
 
     async def _list(self) -> None:
         """The whole state, as changes against what is known."""
@@ -246,7 +237,8 @@ class Reflector:
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
         async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
             async for event in events:
-                got_event, self._failures = True, 0
+                got_event = True
+                self._retries.worked()
                 self._note_contact()
                 self._take(event)
         return got_event

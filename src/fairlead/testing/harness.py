@@ -22,7 +22,7 @@ from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.cluster.housekeeping import choose_controllers
 from fairlead.cluster.store.schema import is_custom
-from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS
+from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, StoreLimits
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.errors import ConfigError, NotFound
@@ -100,7 +100,7 @@ class Harness:
         own, factories = (schedulers, None) if isinstance(schedulers, SchedulerAssembly) else (None, schedulers)
         assembly = ClusterAssembly(own, names=choose_controllers(housekeeping), seed=seed)
         history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _ALL_DOCUMENTS)
-        self.store = assembly.store(self._clock, history=history, decoded=decoded)
+        self.store = assembly.store(self._clock, limits=StoreLimits(history=history, decoded=decoded))
         self._served: Served | None = None
         self._pod_watch = PodWatch(self.store, self._clock) if records else None
         self.assembled = assembly.over(

@@ -46,7 +46,7 @@ def looks(scheduler: Scheduler) -> tuple[object, ...]:
         table.version.tobytes(),
         [[one.uid for one in pods] for pods in table.pods],
         {uid: (state.place, state.row) for uid, state in cluster.pods.items()},
-        scheduler.backlog.summary(),
+        scheduler.backlog.queues.summary(),
         {uid: scheduler.backlog.nominator.node_of(uid) for uid in cluster.pods},
         scheduler.parts.rng.getstate(),
         scheduler.pods._last_search.start,

@@ -240,9 +240,10 @@ async def test_a_proxy_makes_a_tunnel_to_a_server_with_tls() -> None:
 
 async def test_a_token_of_several_lines_is_not_sent() -> None:
     async with served(fine) as (api, server):
-        api.connection = Connection(api.connection.server, authorization=lambda: "Bearer a\r\nX-Other: b")
+        other = KubeApi(Connection(api.connection.server, authorization=lambda: "Bearer a\r\nX-Other: b"))
         with pytest.raises(ValueError, match="more than one line"):
-            await api.perform(CREATE)
+            await other.perform(CREATE)
+        await other.close()
     assert server.requests == []
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fairlead.client.mirror import Mirror
 from fairlead.client.port import Page, Query, WatchEvent
 from fairlead.client.reflector import Recorded, Reflector
+from fairlead.client.retries import Retries
 from fairlead.core.model.flow import Change, Doc, Happened, Watch
 from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
@@ -76,7 +77,7 @@ async def play(api: Scripted, watch: Watch = Watch(POD)) -> tuple[Reflector, lis
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    reflector = Reflector(api, watch, rng=random.Random(1), sleep=pause, page=2)  # type: ignore[arg-type]
+    reflector = Reflector(api, watch, retries=Retries(rng=random.Random(1), sleep=pause), page=2)  # type: ignore[arg-type]
     reflector.listen(lambda changes: told.extend((c.happened.value, c.doc["metadata"]["name"]) for c in changes))
     with pytest.raises(Over):
         await reflector.run()
@@ -216,7 +217,7 @@ def test_whatever_happens_the_changes_shown_lead_to_the_state_of_the_server(scri
                 replayed[name] = change.doc
 
     async def main() -> Reflector:
-        reflector = Reflector(Scripted(lists, watches), Watch(POD), sleep=_no_pause)  # type: ignore[arg-type]
+        reflector = Reflector(Scripted(lists, watches), Watch(POD), retries=Retries(sleep=_no_pause))  # type: ignore[arg-type]
         reflector.listen(hear)
         with pytest.raises(Over):
             await reflector.run()

@@ -204,8 +204,7 @@ def _explain_workload(
     output: str,
     kubeconfig: Path | None,
     context: str | None,
-    server: str | None = None,
-    token_file: Path | None = None,
+    **_: object,
 ) -> None:
     from fairlead.cli.explain.workload import show, waiting_explanation, workload_explanation
 

@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from fairlead.cluster.controllers.due_keys import DueKeys
 from fairlead.cluster.controllers.fresh_view import FreshView
+from fairlead.cluster.controllers.reply_news import ReplyNews
 from fairlead.cluster.controllers.writes import event_about
 from fairlead.core.family import Settings, settings_of
 from fairlead.core.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
@@ -146,9 +147,7 @@ class Reconciler(Generic[K]):
         self._waiting_for: dict[K, int] = {}
         self._again: set[K] = set()
         self._failing: dict[K, float] = {}  # a write of the running batch failed; not to be tried before
-        self._ahead: dict[str, int] = {}  # uid -> the version a Reply brought before the watch did
-        self._gone_by_reply: set[str] = set()  # deleted, the watch will say so
-        self._gone_by_watch: set[str] = set()  # deleted while writes were under way: their replies are old
+        self._news = ReplyNews()
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
@@ -219,7 +218,7 @@ class Reconciler(Generic[K]):
     def see(self, change: Change) -> None:
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
-            if self._ahead or self._gone_by_reply or self._under_way:  # the view keeps nothing without one of them
+            if self._under_way or self._news.ahead or self._news.deleted:  # the view keeps nothing without one of them
                 if self.view.is_ahead:
                     self.view.seen(change.kind, change.doc, gone=change.gone)
                 if self._is_stale(change):
@@ -284,7 +283,7 @@ class Reconciler(Generic[K]):
         else:
             self._finish_batch(key, now)
         if not self._under_way:
-            self._gone_by_watch.clear()
+            self._news.settled()
         return announced
 
     def _finish_batch(self, key: K, now: float) -> None:
@@ -319,24 +318,22 @@ class Reconciler(Generic[K]):
         if gone:
             last = self._last_state(write.kind, write, doc)
             if last is not None:
-                self._gone_by_reply.add(_uid(last))
+                self._news.deleted.add(_uid(last))
                 self.view.deleted(write.kind, last)
                 self._observe(Change(_DELETED, write.kind, last), now)
-        elif error is None and doc is not None and _is_of(doc, write.kind):
-            uid = _uid(doc)
-            if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
-                version = _version(doc)
-                if self._ahead.get(uid, 0) < version:
-                    self._ahead[uid] = version
-                self.view.written(write.kind, doc)
-                self._observe(Change(_MODIFIED, write.kind, doc), now)
+            return
+        if error is not None or doc is None or not _is_of(doc, write.kind):
+            return
+        if self._news.takes(_uid(doc), _version(doc)):
+            self.view.written(write.kind, doc)
+            self._observe(Change(_MODIFIED, write.kind, doc), now)
 
     def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:
         """A deleted object as last seen; needs its uid, which a bare Status carries in its details."""
         if doc is not None and _is_of(doc, kind):
-            return doc if _uid(doc) not in self._gone_by_watch else None
+            return None if self._news.is_gone(_uid(doc)) else doc
         uid = ((write.body or {}).get("preconditions") or {}).get("uid")
-        if not uid or uid in self._gone_by_watch:
+        if not uid or self._news.is_gone(uid):
             return None
         return {"metadata": {"namespace": write.namespace, "name": write.name, "uid": uid}}
 
@@ -344,24 +341,9 @@ class Reconciler(Generic[K]):
 
     def _is_stale(self, change: Change) -> bool:
         """Whether the watch shows what a Reply has shown already."""
-        metadata = change.doc["metadata"]
-        uid = metadata.get("uid", "")
         if change.happened is _DELETED:
-            self._ahead.pop(uid, None)
-            if self._under_way:
-                self._gone_by_watch.add(uid)
-            known = uid in self._gone_by_reply
-            self._gone_by_reply.discard(uid)
-            return known
-        if uid in self._gone_by_reply:
-            return True
-        ahead = self._ahead.get(uid)
-        if ahead is None:
-            return False
-        version = int(metadata.get("resourceVersion") or 0)
-        if version >= ahead:
-            del self._ahead[uid]
-        return version <= ahead
+            return self._news.knows_deletion(change.doc["metadata"].get("uid", ""), under_way=bool(self._under_way))
+        return self._news.knows(change.doc)
 
     def _observe(self, change: Change, now: float) -> None:
         try:

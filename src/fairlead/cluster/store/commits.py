@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.cluster.store.history import Event, History
 from fairlead.cluster.store.objects import DecodedCache, Key, Record, encode
@@ -59,24 +59,30 @@ class _WholeBatch:
         self._commits.end()
 
 
+class Kept(NamedTuple):
+    """What a Store keeps, all of which a commit changes."""
+
+    table: ObjectTable
+    catalog: Catalog
+    history: History
+    retention: Retention
+    decoded: DecodedCache
+
+
 class Commits:
     """`version` is the resourceVersion of the last write."""
 
     def __init__(
         self,
-        table: ObjectTable,
-        catalog: Catalog,
-        history: History,
-        retention: Retention,
+        kept: Kept,
         *,
         clock: Callable[[], float],
-        decoded: DecodedCache,
         journal: Journal | None,
         room: BindingRoom | None = None,
     ) -> None:
         self.version = 0
-        self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
-        self._clock, self._decoded, self._journal = clock, decoded, journal
+        self._table, self._catalog, self._history, self._retention, self._decoded = kept
+        self._clock, self._journal = clock, journal
         self._room = room
         self.staged: list[Event] | None = None
         """What the batch under way has changed; None outside of one."""

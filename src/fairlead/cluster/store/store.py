@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fairlead.client.port import EVERYTHING, Page, Query
 from fairlead.cluster.custom.catalog import Catalog
 from fairlead.cluster.store.binding_room import BindingRoom
-from fairlead.cluster.store.commits import Commits
+from fairlead.cluster.store.commits import Commits, Kept
 from fairlead.cluster.store.conversion import convert
 from fairlead.cluster.store.definition_cleanup import DefinitionCleanup
 from fairlead.cluster.store.eviction import evict
@@ -53,6 +54,20 @@ Warnings: TypeAlias = list[str]
 Names: TypeAlias = list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """How many events are kept for watches and for how long, how many ended pods and events are kept (`ended`), and how
+    many decoded documents; None is all."""
+
+    history: int = HISTORY_EVENTS
+    history_seconds: float = HISTORY_SECONDS
+    ended: RetentionLimits = field(default_factory=RetentionLimits)
+    decoded: int | None = DECODED_DOCUMENTS
+
+
+_LIMITS = StoreLimits()
+
+
 class Store:
     """The objects, their history and the rules for changing them. Also the DocView that controllers read.
 
@@ -65,28 +80,21 @@ class Store:
         rng: Random,
         registry: Registry | None = None,
         journal: Journal | None = None,
-        history: int = HISTORY_EVENTS,
-        history_seconds: float = HISTORY_SECONDS,
-        limits: RetentionLimits | None = None,
-        decoded: int | None = DECODED_DOCUMENTS,
+        limits: StoreLimits = _LIMITS,
         hooks: Mapping[Kind, KindHooks] | None = None,
         check_bindings: bool = False,
     ) -> None:
         self.registry = registry or Registry()
         self._clock, self._journal = clock, journal
         self._table = ObjectTable()
-        self._decoded = DecodedCache(decoded)
-        self._retention = Retention(limits or RetentionLimits())
-        self._history = History(version=0, limit=history, age=history_seconds)
+        self._decoded = DecodedCache(limits.decoded)
+        self._retention = Retention(limits.ended)
+        self._history = History(version=0, limit=limits.history, age=limits.history_seconds)
         catalog = Catalog(self.registry)
         room = BindingRoom() if check_bindings else None
         self._commits = Commits(
-            self._table,
-            catalog,
-            self._history,
-            self._retention,
+            Kept(self._table, catalog, self._history, self._retention, self._decoded),
             clock=clock,
-            decoded=self._decoded,
             journal=journal,
             room=room,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import Failure, status_patch
 from fairlead.core.model.figures import Decision
 
@@ -49,7 +50,10 @@ class StepOutput:
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Write an Event about a pod."""
         self.writes += self._recorder.record(
-            pod, now=self.now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
+            pod,
+            EventText(kind=kind, reason=reason, action=action, note=note),
+            now=self.now,
+            controller=pod.scheduler_name,
         )
 
     def condition(

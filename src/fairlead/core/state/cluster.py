@@ -134,7 +134,6 @@ class Cluster:
         """What `index` made."""
         self._row_indexes: list[Index] = []
         self._pod_indexes: list[PodIndex] = []
-        self._images_marks = (0, 0)
 
     # ---- reading ----
 
@@ -162,14 +161,8 @@ class Cluster:
         """Refresh what kube-scheduler refreshes with its snapshot: image counts of the rows that changed. For scores, a
         row whose counts changed is another node."""
         table = self.table
-        marks = (table.counted.mark, table.seen.mark)
-        if table.images and marks != self._images_marks:
-            logs = (table.counted, table.seen)
-            touched = [log.since(mark) for log, mark in zip(logs, self._images_marks, strict=True)]
-            rows = None if None in touched else {row for some in touched for row in some or ()}
-            for row in table.images.refresh_all() if rows is None else table.images.refresh(rows):
-                table.static.touch(row)
-        self._images_marks = marks
+        for row in table.images.catch_up(table.counted, table.seen):
+            table.static.touch(row)
 
     # ---- what the API says ----
 

@@ -197,11 +197,11 @@ class ElasticQuotaPlugin(ExtendedPlugin):
                 f" {amounts_text(account.used)}, pod's request: {amounts_text(asked)}, exceedDimensions:"
                 f" [{' '.join(exceeded)}]"
             )
-        exceeded = _exceeded(account.fixed_used, asked, account.min) if fixed else []
+        exceeded = _exceeded(account.fixed.used, asked, account.min) if fixed else []
         if exceeded:
             return unschedulable(
                 f"Insufficient non-preemptible quotas, quotaName: {account.name}, min: {amounts_text(account.min)},"
-                f" nonPreemptibleUsed: {amounts_text(account.fixed_used)}, pod's request: {amounts_text(asked)},"
+                f" nonPreemptibleUsed: {amounts_text(account.fixed.used)}, pod's request: {amounts_text(asked)},"
                 f" exceedDimensions: [{' '.join(exceeded)}]"
             )
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.flow import Verb, Write
@@ -27,9 +28,9 @@ _EVERY = 1.0
 _REFRESH_EVERY = 10.0
 _WRITTEN = {
     "request": "request", "child-request": "child_request", "runtime": "runtime",
-    "non-preemptible-request": "fixed_request", "non-preemptible-used": "fixed_used",
+    "non-preemptible-request": "fixed.request", "non-preemptible-used": "fixed.used",
 }  # fmt: skip
-_GUARANTEES = {"guaranteed": "guaranteed", "allocated": "allocated"}
+_GUARANTEES = {"guaranteed": "guarantee.kept", "allocated": "guarantee.allocated"}
 
 
 class QuotaStatusWriter:
@@ -85,7 +86,7 @@ class QuotaStatusWriter:
         wanted: dict[str, Mapping[str, int]] = {"used": account.used}
         for key, field in self._fields.items():
             if account.name not in BUILT_IN or key != "runtime":
-                wanted[key] = getattr(account, field)
+                wanted[key] = attrgetter(field)(account)
         wanted = {key: dict(amounts) for key, amounts in wanted.items()}
         if self._sent.is_due(f"{quota.namespace}/{quota.name}", _plain(wanted), _plain(quota.shown), now):
             # A merge leaves what it does not name: what nobody uses any more, and nobody has used since the start, is

@@ -55,6 +55,15 @@ class Counted:
     """Which listing of quotas the pod's quota was looked up in."""
 
 
+@dataclass(slots=True)
+class _Listing:
+    """The quotas as they were listed last, by key; how many listings there were, and the version of the last."""
+
+    quotas: dict[str, ElasticQuota] = field(default_factory=dict)
+    number: int = 0
+    version: int = -1
+
+
 def request_of(pod: Pod) -> Mapping[str, int]:
     """A pod's requests, only of the resources that it names."""
     return _request_of_shape(pod.shape)
@@ -77,9 +86,8 @@ class QuotaUsage:
         self._rules = rules
         self._index = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
         self._quotas: dict[str, ElasticQuota] = {}
-        self._listed: dict[str, ElasticQuota] = {}
-        self._listing = 0
-        self._version = self._static_mark = self._pod_mark = -1
+        self._listing = _Listing()
+        self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
         self.uncounted: set[str] = set()
         """Pods without a place that are not counted yet, if pods are counted late, by uid."""
@@ -114,12 +122,12 @@ class QuotaUsage:
 
     def catch_up(self) -> None:
         cluster = self._cluster
-        if self._version != self._index.version or not self.trees:
-            self._version = self._index.version
+        if self._listing.version != self._index.version or not self.trees:
+            self._listing.version = self._index.version
             listed = dict(self._index.items())
-            if listed != self._listed or not self.trees:
-                self._listed = listed
-                self._listing += 1
+            if listed != self._listing.quotas or not self.trees:
+                self._listing.quotas = listed
+                self._listing.number += 1
                 quotas = {quota.name: quota for quota in listed.values()}
                 if quotas != self._quotas or not self.trees:
                     self._rebuild(quotas)
@@ -211,7 +219,7 @@ class QuotaUsage:
     def _counts_as(self, counted: Counted, pod: Pod) -> bool:
         """Whether a pod is in the same quota with the same amounts as when it was counted."""
         before = counted.pod
-        return counted.listing == self._listing and (
+        return counted.listing == self._listing.number and (
             before is pod
             or (
                 before.shape is pod.shape
@@ -232,7 +240,8 @@ class QuotaUsage:
         if account is None:
             return None
         amounts = {name: amount for name, amount in request_of(pod).items() if name in account.max}
-        return Counted(tree, quota, amounts, is_fixed(pod), pod_state.place is not PodPlace.PENDING, pod, self._listing)
+        placed = pod_state.place is not PodPlace.PENDING
+        return Counted(tree, quota, amounts, is_fixed(pod), placed, pod, self._listing.number)
 
     def _change(self, counted: Counted, sign: int, *, request: bool, used: bool) -> None:
         tree = self.trees[counted.tree]

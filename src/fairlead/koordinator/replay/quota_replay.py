@@ -7,6 +7,7 @@ minimum at that moment. Amounts compare by value, and a zero may be missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model.documents import read_units
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
 
-_WORKED_OUT = {"runtime": "runtime", "request": "request", "used": "used", "scaledMin": "scaled_min"}
+_WORKED_OUT = {"runtime": "runtime", "request": "request", "used": "used", "scaledMin": "guarantee.scaled"}
 _STANDING = {
     "used": "used", "runtime": "runtime", "request": "request", "child-request": "child_request",
-    "non-preemptible-request": "fixed_request", "non-preemptible-used": "fixed_used", "guaranteed": "guaranteed",
-    "allocated": "allocated",
+    "non-preemptible-request": "fixed.request", "non-preemptible-used": "fixed.used", "guaranteed": "guarantee.kept",
+    "allocated": "guarantee.allocated",
 }  # fmt: skip
 
 
@@ -73,7 +74,7 @@ class QuotaReplay:
 
 
 def _amounts(state: QuotaAccountState, fields: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    found = {field: _without_zeros(getattr(state, attribute)) for field, attribute in fields.items()}
+    found = {field: _without_zeros(attrgetter(attribute)(state)) for field, attribute in fields.items()}
     return {field: amounts for field, amounts in found.items() if amounts}
 
 

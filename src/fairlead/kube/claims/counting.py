@@ -73,7 +73,7 @@ class DeviceCounts:
             for device in devices.devices_for(row):
                 if self._is_of(serving, device):
                     total += 1
-                    taken += devices.in_use(device.id) or devices.is_shared_out(device.id)
+                    taken += devices.uses.in_use(device.id) or devices.uses.is_shared_out(device.id)
         except SelectorTrouble:
             return 0, 0
         return total, taken

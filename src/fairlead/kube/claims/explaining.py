@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
 def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequence[str]) -> list[Doc]:
     """One entry for each request of the pod's claims that are not allocated. `names` are the nodes, by row."""
     selecting.begin()
-    holders = devices.holders_by_device()
+    holders = devices.uses.holders_by_device()
     everywhere = _devices_and_rows(devices, len(names))
     return [
         _Request(wanted, request, devices, selecting, holders, names).described(everywhere)
@@ -140,7 +140,7 @@ class _Request:
             return False
 
     def _is_free(self, device: Device) -> bool:
-        return (self._request.admin or not self._devices.in_use(device.id)) and first_untolerated(
+        return (self._request.admin or not self._devices.uses.in_use(device.id)) and first_untolerated(
             device.taints, self._request.tolerations
         ) is None
 

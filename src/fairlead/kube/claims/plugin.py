@@ -265,9 +265,9 @@ class DynamicResources(CachedPlugin):
         """Rows on which no eviction frees devices; None if that is so on all, or if evicted pods are about to give back
         what this one needs."""
         plan: ClaimPlan = cycle.notes[self.name]
-        if cycle.profile.compatible or devices.lowest_priority >= cycle.pod.priority:
+        if cycle.profile.compatible or devices.claimants.lowest_priority >= cycle.pod.priority:
             return None
-        helpful = nodes.take(devices.rows_with_less_important(cycle.pod.priority))
+        helpful = nodes.take(devices.claimants.rows_below(cycle.pod.priority, nodes.table.high))
         if not helpful.any() or (not plan.gone and self._will_be_served(cycle, devices)):
             return None
         return ~helpful

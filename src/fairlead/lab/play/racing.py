@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.quantity import parse_quantity
 from fairlead.errors import ConfigError
 from fairlead.lab.omega.metrics import Metrics, measure
-from fairlead.lab.omega.real_schedulers import ProfileExperiment
+from fairlead.lab.omega.real_schedulers import PodsOfJobs, ProfileExperiment
 from fairlead.lab.omega.setup import GIB, MILLI, CellSpec, ExperimentSpec, JobSpec, ThinkTime
 from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 from fairlead.lab.scenario.documents import JOB_LABEL, objects_of
@@ -83,8 +83,10 @@ def race(
         specs,
         make_profile,
         nodes=[_with_uid(node) for node in nodes_of(scenario.cluster, now=0.0)],
-        new_pod=lambda job, number: _pod(jobs[job.id], number, scheduler_name_of(policy), options.apart),
-        gangs=lambda job: jobs[job.id].minimum > 1,
+        pods=PodsOfJobs(
+            new_pod=lambda job, number: _pod(jobs[job.id], number, scheduler_name_of(policy), options.apart),
+            gangs=lambda job: jobs[job.id].minimum > 1,
+        ),
         sharded=options.sharded,
         seed=seed,
     )

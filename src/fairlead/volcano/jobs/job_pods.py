@@ -6,7 +6,7 @@ still in the way of the new one. Invariant: a JobPod is as new as the newest cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import controller_of, delete, patch
@@ -89,6 +89,15 @@ class TaskTally:
     def count(self, pod: JobPod, sign: int) -> None:
         self.succeeded += sign * (pod.phase == "Succeeded")
         self.restarts += sign * (pod.restarts if pod.phase in ("Running", "Pending") else 0)
+
+
+@dataclass(slots=True)
+class PodsNotMade:
+    """Pods of Jobs that could not be created: the names that pods of others have (`taken`), and why the API refused
+    the latest (`reasons`), until an Event reports it."""
+
+    taken: dict[Key, set[str]] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
 
 
 class JobPods:

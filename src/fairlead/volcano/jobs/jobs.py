@@ -33,6 +33,7 @@ from fairlead.volcano.jobs.job_pods import (
     UNKNOWN_EVENT,
     JobPods,
     JobRequest,
+    PodsNotMade,
     dismissal,
     request_for,
 )
@@ -105,8 +106,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
         self._requests = JobRequests(self._quirks, most_tries)
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
-        self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
-        self._refused_pods: dict[Key, str] = {}  # why pods were refused, for the next status
+        self._not_made = PodsNotMade()
         self._second_pass: set[Key] = set()
         self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
         self._held = HeldStatuses()
@@ -159,7 +159,7 @@ class VolcanoJobs(Reconciler[Key]):
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        for memory in (self._foreign, self._current, self._pending_emitted, self._after_status):
+        for memory in (self._not_made.taken, self._current, self._pending_emitted, self._after_status):
             memory.pop(key, None)
         del self._seen[key]
         self._held.forget(key)
@@ -212,7 +212,7 @@ class VolcanoJobs(Reconciler[Key]):
             return rest
         work, put_off = self._requests.next_work(key, job, now)
         events = [write for chosen in put_off for write in self._emit_delay(job, chosen, now)]
-        if why := self._refused_pods.pop(key, ""):
+        if why := self._not_made.reasons.pop(key, ""):
             events += self._emit_event(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
         try:
             return events + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
@@ -403,9 +403,9 @@ class VolcanoJobs(Reconciler[Key]):
         known = self._pods.of(key)
         wanted = WantedPods(job)
         if key not in self._second_pass:
-            self._foreign.pop(key, None)
+            self._not_made.taken.pop(key, None)
         self._second_pass.discard(key)
-        there = known.keys() | self._foreign.get(key, set())
+        there = known.keys() | self._not_made.taken.get(key, set())
         writes: list[Write] = []
         plugins = list(self._beside.plugins(job))
         for task, index in islice(wanted.missing(there, waiting_tasks(job, known.values())), _BURST):
@@ -475,7 +475,7 @@ class VolcanoJobs(Reconciler[Key]):
         if not isinstance(error, AlreadyExists):
             return False
         if write.kind is POD:
-            self._foreign.setdefault(key, set()).add(write.name)
+            self._not_made.taken.setdefault(key, set()).add(write.name)
             return self._quirks.foreign_pod_blocks
         return True
 
@@ -484,7 +484,7 @@ class VolcanoJobs(Reconciler[Key]):
         if reply.write.kind is VC_JOB:
             self._after_status.pop(key, None)
         if reply.write.kind is POD and reply.error is not None:
-            self._refused_pods[key] = reply.error.message
+            self._not_made.reasons[key] = reply.error.message
         if work is not None:
             del self._current[key]
             self._requests.try_later(key, work, now)

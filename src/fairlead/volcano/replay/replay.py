@@ -25,7 +25,7 @@ from fairlead.volcano.replay.room import Ahead, as_shown, as_taken, as_tried
 from fairlead.volcano.replay.trail import Lost, Trail
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import Closing, close_round
-from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.opening import RoundContext, open_round
 from fairlead.volcano.rounds.round import Choices, Witness
 from fairlead.volcano.rounds.transaction import lack_of_room
 
@@ -337,8 +337,7 @@ class VolcanoReplay:
             uid="replay",
             now=_NOW,
             rng=Random(0),
-            choices=guide,
-            witness=guide,
+            context=RoundContext(choices=guide, witness=guide),
         )
         guide.round = round
         return round

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import status_patch
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -80,7 +81,10 @@ class RoundWriter:
         if not self.written.is_news(job.group.uid, kind, reason, note, round.now):
             return []
         return self._recorder.record(
-            job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
+            job.group,
+            EventText(kind=kind, reason=reason, action=reason, note=note),
+            now=round.now,
+            controller=self._name,
         )
 
     def _pod(self, round: Round, report: PodReport) -> list[Write]:
@@ -103,12 +107,9 @@ class RoundWriter:
             patch,
             *self._recorder.record(
                 pod_state.seen,
+                EventText(kind="Warning", reason="FailedScheduling", action="Scheduling", note=report.message),
                 now=round.now,
                 controller=self._name,
-                kind="Warning",
-                reason="FailedScheduling",
-                action="Scheduling",
-                note=report.message,
             ),
         ]
 
@@ -133,12 +134,9 @@ class RoundWriter:
             writes += [patch] if patch is not None else []
             writes += self._recorder.record(
                 pod,
+                EventText(kind="Warning", reason="FailedScheduling", action="Scheduling", note=reason),
                 now=now,
                 controller=self._name,
-                kind="Warning",
-                reason="FailedScheduling",
-                action="Scheduling",
-                note=reason,
             )
         return writes
 
@@ -159,17 +157,17 @@ class RoundWriter:
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options, note=("", reason))
         writes = [_disruption(task, reason, round.now), delete]
         writes += self._recorder.record(
-            pod, now=round.now, controller=self._name, kind="Warning", reason="Evict", action="Evict", note=reason
+            pod,
+            EventText(kind="Warning", reason="Evict", action="Evict", note=reason),
+            now=round.now,
+            controller=self._name,
         )
         if task.job is not None:
             writes += self._recorder.record(
                 task.job.group,
+                EventText(kind="Normal", reason="Evict", action="Evict", note=reason),
                 now=round.now,
                 controller=self._name,
-                kind="Normal",
-                reason="Evict",
-                action="Evict",
-                note=reason,
             )
         return writes
 

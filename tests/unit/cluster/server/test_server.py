@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from fairlead.cluster.server.pki import Credentials, write_private
+from fairlead.cluster.server.server import Probes
 from fairlead.core.model.attendance import Attendance
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, POD
@@ -45,7 +46,7 @@ def test_readiness_is_somebody_elses_to_say(credentials: Credentials) -> None:
         assert (await client.ask("GET", "/readyz"))[0] == 503
         assert (await client.ask("GET", "/livez"))[0] == 200
 
-    run(credentials, story, ready=lambda: False)
+    run(credentials, story, probes=Probes(ready=lambda: False))
 
 
 def test_discovery_names_kinds_verbs_and_short_names_in_both_forms(credentials: Credentials) -> None:

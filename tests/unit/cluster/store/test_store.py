@@ -10,6 +10,7 @@ import pytest
 from fairlead.client.port import Query
 from fairlead.cluster.store.objects import new_uid
 from fairlead.cluster.store.retention import RetentionLimits
+from fairlead.cluster.store.store import StoreLimits
 from fairlead.core.model.flow import PatchType, Verb, Watch, Write
 from fairlead.core.model.kinds import (
     CONFIG_MAP,
@@ -221,7 +222,7 @@ def test_a_list_in_chunks_shows_one_moment(world: StoreScenario) -> None:
 
 
 def test_a_list_that_cannot_go_on_is_gone() -> None:
-    world = StoreScenario(history=4)
+    world = StoreScenario(limits=StoreLimits(history=4))
     for name in "abc":
         world.create(CONFIG_MAP, name)
     first = world.store.page(CONFIG_MAP, Query(limit=1))
@@ -356,7 +357,7 @@ def test_events_expire_and_history_is_forgotten(world: StoreScenario) -> None:
 
 
 def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:
-    world = StoreScenario(limits=RetentionLimits(ended_pods=2))
+    world = StoreScenario(limits=StoreLimits(ended=RetentionLimits(ended_pods=2)))
     for name in ("c", "b", "a"):
         world.now += 1
         world.pod(name)

@@ -119,7 +119,7 @@ def test_who_placed_a_pod_gets_the_reason_that_it_was_not_bound() -> None:
     assert [words for words in mode.told if words.startswith("failed a") and words.endswith("freed True")]
     assert stage.cluster.pods_by_key["default/a"].place is PodPlace.PENDING
     assert not stage.scheduler.bindings
-    assert not list(stage.backlog.pending()), "its mode keeps it, not the queue"
+    assert not list(stage.backlog.queues), "its mode keeps it, not the queue"
 
 
 def test_the_scheduler_wakes_when_a_mode_wants_to() -> None:

@@ -92,12 +92,12 @@ def test_counts_and_limits_grow_with_the_table() -> None:
     storage = storage_of(yard.cluster)
     yard.csi_node("n69", csi_x=3)
     storage.attached.catch_up()
-    before = storage.attached.limit("csi.x")
+    before = storage.attached.limits.of("csi.x")
     assert (before[69], before[0]) == (3, -1)
     for i in range(70, 200):
         yard.node(f"n{i}")
-    assert storage.attached.limit("csi.x")[69] == 3
-    assert len(storage.attached.limit("csi.x")) >= 200
+    assert storage.attached.limits.of("csi.x")[69] == 3
+    assert len(storage.attached.limits.of("csi.x")) >= 200
 
 
 def test_volumes_of_a_class_follow_the_index_smallest_first_and_then_by_name() -> None:

@@ -8,7 +8,7 @@ same version of an object.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -41,6 +41,15 @@ class Series:
     last_written: float
 
 
+class EventText(NamedTuple):
+    """What an event says; `kind` is Normal or Warning."""
+
+    kind: str
+    reason: str
+    action: str
+    note: str
+
+
 class EventRecorder:
     def __init__(self, instance: str, *, announces: bool = True) -> None:
         """Who does not announce writes no Event, and counts in `unwritten` what it would have said, by reasons."""
@@ -54,16 +63,14 @@ class EventRecorder:
     def record(
         self,
         pod: Pod | PodGroup,
+        event: EventText,
         *,
         now: float,
         controller: str,
-        kind: str,
-        reason: str,
-        action: str,
-        note: str,
         related: Pod | PodGroup | None = None,
     ) -> list[Write]:
-        """The writes of an event about a pod or a group; `kind` is Normal or Warning."""
+        """The writes of an event about a pod or a group."""
+        kind, reason, action, note = event
         if not self._announces:
             self.unwritten[reason] = self.unwritten.get(reason, 0) + 1
             return []

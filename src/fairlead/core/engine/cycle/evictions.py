@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.cycle.binding import FIRST_RESEND, LAST_RESEND
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import status_patch
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -247,12 +248,9 @@ class Evictions:
             self._deletes[victim.uid] = delete
         return writes + self._recorder.record(
             victim,
+            EventText(kind="Normal", reason="Preempted", action="Preempting", note=note),
             now=now,
             controller=claimant.pod.scheduler_name,
-            kind="Normal",
-            reason="Preempted",
-            action="Preempting",
-            note=note,
             related=claimant.pod if claimant.group is None else claimant.group,
         )
 

@@ -30,8 +30,8 @@ def figures_of(scheduler: Scheduler) -> Figures:
     places = Counter(pod_state.place for pod_state in cluster.pods.values())
     return Figures(
         pending=backlog.counts(),
-        incoming=dict(backlog.incoming),
-        blamed=dict(backlog.blamed),
+        incoming=dict(backlog.tallies.incoming),
+        blamed=dict(backlog.tallies.blamed),
         in_flight=backlog.in_flight.counts,
         evaluations=_evaluations(scheduler),
         nodes=len(cluster.table),

@@ -33,17 +33,13 @@ from fairlead.core.state.statement import Statement
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from random import Random
-
     from numpy.typing import NDArray
 
-    from fairlead.core.framework.effects import Effects
+    from fairlead.core.engine.modes import SchedulerParts
     from fairlead.core.framework.evaluate import Evaluator
     from fairlead.core.framework.gang import GangRules
-    from fairlead.core.framework.meter import Meter
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
-    from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.gangs import Gang
 
 UNSCHEDULABLE = "pod group is unschedulable"
@@ -60,27 +56,24 @@ class Assembly:
         self,
         gang: Gang,
         pods: Sequence[Pod],
+        parts: SchedulerParts,
         *,
-        cluster: Cluster,
         evaluator: Evaluator,
         rules: GangRules,
         search: Search,
         now: float,
-        rng: Random,
-        effects: Effects,
-        meter: Meter | None = None,
     ) -> None:
         self.gang = gang
         self.pods = pods
-        self.cluster = cluster
+        self.cluster = cluster = parts.cluster
         self.now = now
-        self.rng = rng
-        self.effects = effects
+        self.rng = parts.rng
+        self.effects = parts.effects
         self._evaluator = evaluator
         self.profile = evaluator.profile
         self._rules = rules
         self._search = search
-        self._meter = meter
+        self._meter = parts.output.meter
         self._statement = Statement(cluster)
         self._rescuing = True
         """Whether PostFilter is called for single members; not while `pod_group_post_filter` tries placements of the

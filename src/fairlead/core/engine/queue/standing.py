@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_flight(entry: Entry) -> Waiting:
-    return Waiting(entry.place.value, entry.since, entry.attempts, message=entry.message)
+    return Waiting(entry.place.value, entry.since, entry.attempts, message=entry.refusal.message)
 
 
 def in_queue(entry: Entry, backoff: PodBackoff, hints: Hints, sweeps: Sweeps) -> Waiting:
@@ -28,7 +28,7 @@ def in_queue(entry: Entry, backoff: PodBackoff, hints: Hints, sweeps: Sweeps) ->
         backoff_until=None if until == -inf or entry.place is QueueName.ACTIVE else until,
         wakes_on=_wakes_on(entry, hints),
         retried_at=_retried_at(entry, until, sweeps),
-        message=entry.message,
+        message=entry.refusal.message,
     )
 
 

@@ -156,7 +156,7 @@ def waiting_pods(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
     """Pods without a place. Only PodMode keeps a list of them; where there is no other mode, only the queues are read,
     because a copy pays for every page of memory that it looks at."""
     if len(scheduler.modes) == 1:
-        queued = (pod for entry in scheduler.backlog.pending() for pod in entry.waiting())
+        queued = (pod for entry in scheduler.backlog.queues for pod in entry.waiting())
         return {pod.uid: pod for pod in queued if pod.uid not in workload.replaces}
     return {
         uid: pod_state.seen

@@ -122,13 +122,13 @@ def _called_in_runs(pod: Pod, plan: PluginPlan, results: SignatureResults) -> li
     """Of the plugins that are not cached, those that answer for each of several such pods while what the others
     answered stays valid; None if it does not. A plugin that the pod does not concern counts for nothing."""
     called: list[CachedPlugin] = []
-    for plugin in plan.uncached:
+    for plugin in plan.uncached.at_all:
         if plugin.name in results.prepared:
             continue
         if not isinstance(plugin, CachedPlugin):
             return None
         said = plugin.after_placing(pod)
-        if said is AfterPlacing.UNKNOWN or (said is AfterPlacing.OWN and plugin not in plan.uncached_filters):
+        if said is AfterPlacing.UNKNOWN or (said is AfterPlacing.OWN and plugin not in plan.uncached.filters):
             return None
         if said is AfterPlacing.OWN:
             called.append(plugin)

@@ -71,8 +71,8 @@ class SharedResults:
         self.key = key
         self._pod_log = plan.pod_log(cycle.cluster.table)
         self.preparations = preparations = Preparations()
-        preparations.leave_out(plan.shared_selective, cycle, plan)
-        preparations.ask(cycle, plan.shared_pre_filter, plan.shared_pre_score)
+        preparations.leave_out(plan.shared.selective, cycle, plan)
+        preparations.ask(cycle, plan.shared.pre_filter, plan.shared.pre_score)
         self.static = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=False)
         self.row = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=True)
         self.scored = {scored.plugin.name: scored for columns in (self.static, self.row) for scored in columns.scores}

@@ -77,7 +77,7 @@ class WhileAside:
     __slots__ = ("no_filter", "no_score", "plugins", "scores")
 
     def __init__(self, results: SignatureResults, plan: PluginPlan) -> None:
-        uncached = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
+        uncached = [plugin for plugin in plan.uncached.at_all if plugin.name not in results.prepared]
         able = all(overrides(plugin, "stands_aside") for plugin in uncached) and all(
             plugin in uncached for plugin in results.to_pre_filter
         )
@@ -86,7 +86,7 @@ class WhileAside:
         profile = plan.profile
         self.no_filter = results.no_filter | {one.name for one in uncached if one in profile.at("pre_filter")}
         self.no_score = results.no_score | {one.name for one in uncached if one in profile.at("pre_score")}
-        self.scores = {plugin.name: 0 for plugin in plan.uncached_scorers if plugin.name not in self.no_score}
+        self.scores = {plugin.name: 0 for plugin in plan.uncached.scorers if plugin.name not in self.no_score}
 
 
 class SignatureResults:
@@ -105,16 +105,16 @@ class SignatureResults:
         self._pod_log = plan.pod_log(table)
         """The table's log of the rows whose pods have changed."""
         self._prepare(cycle, plan)
-        self._filters = [p for p in plan.own_filters if p.name not in self.no_filter]
+        self._filters = [p for p in plan.own.filters if p.name not in self.no_filter]
         self._scores = [
             (UniformScoreColumn if takes_part(plugin, "normalize_score") else ScoreColumn)(
                 plugin, weight, self.capacity
             )
-            for plugin, weight in plan.own_scores
+            for plugin, weight in plan.own.scores
             if plugin.name not in self.no_score
         ]
-        self._with_epochs = [plugin for plugin in plan.own_with_epochs if plugin.epoch(cycle) is not None]
-        self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
+        self._with_epochs = [plugin for plugin in plan.own.with_epochs if plugin.epoch(cycle) is not None]
+        self._by_row = plan.own.answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
         self.scored: dict[str, ScoreColumn] = {
             **shared.scored,
             **{scored.plugin.name: scored for scored in self._scores},
@@ -146,8 +146,8 @@ class SignatureResults:
         shared = self.shared.preparations
         cycle.notes.update(shared.notes)
         own = Preparations(shared)
-        own.leave_out(plan.own_selective, cycle, plan)
-        own.ask(cycle, plan.own_pre_filter, plan.own_pre_score)
+        own.leave_out(plan.own.asked.selective, cycle, plan)
+        own.ask(cycle, plan.own.asked.pre_filter, plan.own.asked.pre_score)
         self.prepared, self.no_filter, self.no_score, self.notes = own.answers, own.no_filter, own.no_score, own.notes
         self.score_error = own.score_error
         self.to_pre_filter = [

@@ -97,7 +97,7 @@ def run_command(
       fairlead job run train --image trainer --replicas 4 --requests cpu=2 --wait -- python train.py
       fairlead job run -f job.yaml
     """
-    from fairlead.volcano.jobs.cli.new_job import amounts, jobs_in, made_job
+    from fairlead.volcano.jobs.cli.new_job import NewJob, amounts, jobs_in, made_job
 
     if (name is None) == (filename is None):
         raise click.UsageError("give either the NAME of a new Job or a file (-f)")
@@ -106,15 +106,17 @@ def run_command(
         if filename is not None
         else [
             made_job(
-                str(name),
-                image=image,
-                replicas=replicas,
-                minimum=minimum,
-                queue=queue,
-                priority=priority,
-                requests=amounts(requests),
-                plugins=plugins,
-                command=command,
+                NewJob(
+                    name=str(name),
+                    image=image,
+                    replicas=replicas,
+                    minimum=minimum,
+                    queue=queue,
+                    priority=priority,
+                    requests=amounts(requests),
+                    plugins=plugins,
+                    command=command,
+                )
             )
         ]
     )

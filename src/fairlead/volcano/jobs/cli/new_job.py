@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,36 +30,40 @@ def jobs_in(path: Path) -> list[Doc]:
     return documents
 
 
-def made_job(
-    name: str,
-    *,
-    image: str,
-    replicas: int,
-    minimum: int | None,
-    queue: str,
-    priority: str,
-    requests: Mapping[str, str],
-    plugins: Sequence[str],
-    command: Sequence[str],
-) -> Doc:
-    """A Job of one task, called as Volcano's own tool would call it."""
-    container: Doc = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
-    if requests:
-        container["resources"] = {"requests": dict(requests)}
-    if command:
-        container["command"] = list(command)
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A Job of one task, as it is asked for on the command line."""
+
+    name: str
+    image: str
+    replicas: int
+    minimum: int | None
+    queue: str
+    priority: str
+    requests: Mapping[str, str]
+    plugins: Sequence[str]
+    command: Sequence[str]
+
+
+def made_job(new: NewJob) -> Doc:
+    """The Job, called as Volcano's own tool would call it."""
+    container: Doc = {"name": new.name, "image": new.image, "imagePullPolicy": "IfNotPresent"}
+    if new.requests:
+        container["resources"] = {"requests": dict(new.requests)}
+    if new.command:
+        container["command"] = list(new.command)
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     spec: Doc = {
-        "minAvailable": replicas if minimum is None else minimum,
+        "minAvailable": new.replicas if new.minimum is None else new.minimum,
         "schedulerName": "volcano",
-        "queue": queue,
-        "tasks": [{"name": "task", "replicas": replicas, "template": template}],
+        "queue": new.queue,
+        "tasks": [{"name": "task", "replicas": new.replicas, "template": template}],
     }
-    if priority:
-        spec["priorityClassName"] = priority
-    if plugins:
-        spec["plugins"] = {plugin: [] for plugin in plugins}
-    return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": name}, "spec": spec}
+    if new.priority:
+        spec["priorityClassName"] = new.priority
+    if new.plugins:
+        spec["plugins"] = {plugin: [] for plugin in new.plugins}
+    return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": new.name}, "spec": spec}
 
 
 def amounts(text: str) -> dict[str, str]:

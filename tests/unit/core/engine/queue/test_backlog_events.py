@@ -120,7 +120,7 @@ def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
     pod = room.park("a", "Broken")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
-    assert room.backlog.hints_asked["Broken", "NodeAdd", "Error"] == 1
+    assert room.backlog.tallies.hints_asked["Broken", "NodeAdd", "Error"] == 1
     assert "Broken" in room.backlog.complaints[0]
     assert "zone" in room.backlog.complaints[0]
 
@@ -149,7 +149,7 @@ def test_the_resources_to_watch_are_the_union_of_what_plugins_registered() -> No
     room = QueueScenario(
         FilterPlugin("More", (on("Node", ActionType.UPDATE_NODE_LABEL), on("storage.k8s.io/CSINode", 1)))
     )
-    registered = room.backlog.hints.registered()
+    registered = room.backlog.requeuing.hints.registered()
     assert registered["Node"] == ActionType.ADD | ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL
     assert registered["storage.k8s.io/CSINode"] == ActionType.ADD
     assert "PersistentVolume" not in registered

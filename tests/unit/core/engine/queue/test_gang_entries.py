@@ -12,7 +12,7 @@ from tests.support.scheduling import SchedulerScenario, gang_scenario
 
 
 def _entry(stage: SchedulerScenario, name: str = "g") -> Entry:
-    return next(entry for entry in stage.backlog.pending() if entry.gang is not None and entry.gang.name == name)
+    return next(entry for entry in stage.backlog.queues if entry.gang is not None and entry.gang.name == name)
 
 
 def test_every_member_is_a_pending_pod() -> None:
