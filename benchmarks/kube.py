@@ -33,6 +33,7 @@ from fairlead.volcano.kinds import VC_POD_GROUP
 from tests.support.real import contenders
 from tests.support.real.contenders import FAIRLEAD, FAIRLEAD_VOLCANO, KUBE, VOLCANO, Contender
 from tests.support.real.control_plane import ControlPlane, define_volcano_kinds
+from tests.support.real.volcano_runner import make_queues
 
 RESULTS = Path("build/bench-kube.json")
 CONNECTIONS_PAUSE = 0.1
@@ -84,19 +85,18 @@ def gangs(count: int, prefix: str = "gang") -> Load:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Who is measured, with which load, and what the API server needs for it."""
+    """Who is measured, and with which load."""
 
     theirs: str
     ours: str
     load: Callable[[int, str], Load]
-    furnish: Callable[[Path], None]
     bar: float
     """The least share of their pods per second."""
 
 
 MATCHES = {
-    "kube": Match(KUBE, FAIRLEAD, plain_pods, lambda kubeconfig: None, 0.8),
-    "volcano": Match(VOLCANO, FAIRLEAD_VOLCANO, gangs, define_volcano_kinds, 1.0),
+    "kube": Match(KUBE, FAIRLEAD, plain_pods, 0.8),
+    "volcano": Match(VOLCANO, FAIRLEAD_VOLCANO, gangs, 1.0),
 }
 
 
@@ -127,7 +127,8 @@ def main(scheduler: str, nodes: int, pods: int, rounds: int, output: Path) -> No
         plane = ControlPlane(Path(name))
         try:
             plane.start()
-            match.furnish(plane.kubeconfig)
+            if match.theirs == VOLCANO:
+                define_volcano_kinds(plane.kubeconfig)
             results = asyncio.run(_measure(plane, match, nodes, pods, rounds))
         finally:
             plane.stop()
@@ -152,6 +153,8 @@ async def _measure(plane: ControlPlane, match: Match, nodes: int, pods: int, rou
     try:
         with console.status(f"creating {nodes} nodes"):
             await contenders.make_cluster(api, nodes)
+            if match.theirs == VOLCANO:
+                await make_queues(api)
         for number in range(rounds):
             for name in (match.theirs, match.ours):
                 with console.status(f"round {number + 1} of {rounds}: {pods} pods through {name}"):

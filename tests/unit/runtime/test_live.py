@@ -324,7 +324,7 @@ async def test_telemetry_that_fails_costs_no_write_and_is_said_once(
         await heard.until(lambda things: len(things) == 1)
     assert [reply.error for reply in heard.things] == [None]
     assert [record.message for record in caplog.records] == [
-        "what a step of actor did could not be told; this is said once"
+        "what a step of actor did could not be reported; this is logged once"
     ]
 
 

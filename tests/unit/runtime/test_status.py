@@ -50,7 +50,7 @@ async def test_a_healthy_scheduler_has_no_troubles() -> None:
 async def test_what_is_wrong_is_said() -> None:
     document = await status_of(Figures(drift=2, quarantined=1), silences={"nodes": 90.0}).document()
     assert troubles_of(document) == [
-        "nothing is heard of nodes",
+        "no news of nodes",
         "1 objects are quarantined",
         "the table differed from its pods 2 times, and was repaired",
     ]
