@@ -70,7 +70,7 @@ OnTurn = Callable[["Controller"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class StepListeners:
     """Whoever watches what the controllers do: called after each step, after each write, and after each step on the
     controller's own thread, to take what the step left behind."""
 
@@ -113,7 +113,7 @@ class LiveRuntime:
         self._limits = limits
         clock = clock or Clock()
         self._drivers = [
-            _Driver(controller, world, clock=clock, limits=limits, listeners=Listeners(on_step, on_write, on_turn))
+            _Driver(controller, world, clock=clock, limits=limits, listeners=StepListeners(on_step, on_write, on_turn))
             for controller in controllers
         ]
 
@@ -245,7 +245,7 @@ class _Driver:
         *,
         clock: Clock,
         limits: RuntimeLimits,
-        listeners: Listeners,
+        listeners: StepListeners,
     ) -> None:
         self.controller = controller
         self.steps = 0

@@ -173,3 +173,10 @@ class GangBook:
         if not said:
             return ""
         return f"gangGroup {listed} basic check: {', '.join(said)}, current gang: {gang.id}, podName: {pod.key}"
+
+
+def book_of(cluster: Cluster) -> GangBook:
+    """The gangs of a cluster, up to date."""
+    book = cluster.index(GangBook, GangBook)
+    book.catch_up()
+    return book

@@ -24,7 +24,7 @@ from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
 from fairlead.core.model.gang_explanation import Domain
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
-from fairlead.koordinator.gangs.index import GangBook, GroupAttempt
+from fairlead.koordinator.gangs.index import GangBook, GroupAttempt, book_of
 from fairlead.koordinator.gangs.network import (
     NetworkPart,
     NetworkSearch,
@@ -88,8 +88,8 @@ class Coscheduling(ExtendedPlugin):
 
     def __init__(self, settings: GangSettings) -> None:
         self._settings = settings
-        self._book: tuple[Cluster, GangBook] | None = None
-        self._keeper: tuple[Cluster, GangKeeper] | None = None
+        self._book: GangBook | None = None
+        self._keeper: GangKeeper | None = None
         self._binding: dict[str, tuple[str, int]] = {}
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
@@ -101,31 +101,27 @@ class Coscheduling(ExtendedPlugin):
 
     def _after_other(self, pod: Pod, old: object, new: object) -> Hint:
         """A pod was bound: does one of its group, which waits at the gate, come next?"""
-        gang = self._book[1].gang_of(pod) if self._book is not None else None
+        gang = self._book.gang_of(pod) if self._book is not None else None
         group = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return Hint.QUEUE if isinstance(new, Pod) and gang_id(new) in group else Hint.SKIP
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return bool(gang_name(cycle.pod) or cycle.pod.annotations.get(SELECTOR))
 
-    def book(self, cluster: Cluster) -> GangBook:
-        if self._book is None or self._book[0] is not cluster:
-            self._book = (cluster, GangBook(cluster))
-        self._book[1].catch_up()
-        return self._book[1]
+    def _book_of(self, cluster: Cluster) -> GangBook:
+        self._book = book_of(cluster)
+        return self._book
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        book = self.book(cluster)
-        if self._keeper is None or self._keeper[0] is not cluster:
-            self._keeper = (cluster, GangKeeper(cluster))
-        return self._keeper[1].step(book, now)
+        book, self._keeper = self._book_of(cluster), cluster.index(GangKeeper, GangKeeper)
+        return self._keeper.step(book, now)
 
     def sync_at(self) -> float | None:
-        return self._keeper[1].wake_at() if self._keeper is not None else None
+        return self._keeper.wake_at() if self._keeper is not None else None
 
     def gang_facts(self, namespace: str, name: str, cluster: Cluster) -> GangFacts | None:
         """What explanations of a gang need to know."""
-        book = self.book(cluster)
+        book = self._book_of(cluster)
         gang = book.gangs.get(f"{namespace}/{name}")
         if gang is None or gang.spec is None:
             return None
@@ -138,7 +134,7 @@ class Coscheduling(ExtendedPlugin):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not gang_name(pod):
             return None
-        book = self.book(cluster)
+        book = self._book_of(cluster)
         gang = book.gang_of(pod)
         if gang is None:
             return unresolvable(f"can't find gang, gangName: {gang_id(pod)}, podName: {pod.key}")
@@ -175,7 +171,7 @@ class Coscheduling(ExtendedPlugin):
     def next_pod(self, cluster: Cluster, effects: Effects) -> str:
         """The uid of the pod to try next while an attempt at a group is under way; empty if none is. When all were
         tried, the attempt ends and those that wait give their places back."""
-        book = self.book(cluster)
+        book = self._book_of(cluster)
         attempt = book.attempt
         if attempt is None:
             return ""
@@ -209,7 +205,7 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        book = self.book(cycle.cluster)
+        book = self._book_of(cycle.cluster)
         gang = book.gang_of(pod)
         if gang is None or gang.spec is None:
             return self.pre_enqueue(pod, cycle.cluster)
@@ -239,13 +235,13 @@ class Coscheduling(ExtendedPlugin):
         """The attempt that is under way, if it is at the pod's own group."""
         if not gang_name(cycle.pod):
             return None
-        attempt = self.book(cycle.cluster).attempt
+        attempt = self._book_of(cycle.cluster).attempt
         return attempt if attempt is not None and gang_id(cycle.pod) in attempt.group else None
 
     def _gathers(self, cycle: Cycle) -> bool:
         if not self._settings.follows_network:
             return False
-        gang = self.book(cycle.cluster).gang_of(cycle.pod)
+        gang = self._book_of(cycle.cluster).gang_of(cycle.pod)
         return gang is not None and gang.spec is not None and gang.spec.gather is not None
 
     # ---- the network ----
@@ -258,7 +254,7 @@ class Coscheduling(ExtendedPlugin):
         attempt = self._own_attempt(cycle)
         if attempt is None or attempt.failed or len(attempt.tried) > 1 or not self._gathers(cycle):
             return ()
-        book = self.book(cycle.cluster)
+        book = self._book_of(cycle.cluster)
         pods = [member.seen for gang in book.members_of(attempt.group) for member in gang.pending]
         network, gang = self._network(cycle), book.gang_of(cycle.pod)
         assert network is not None
@@ -335,7 +331,7 @@ class Coscheduling(ExtendedPlugin):
         """The attempt at a group has failed: try to make room, remember why it failed, and let go of the places of a
         strict gang. Pods of a group that room was made for stay nominated to their nodes."""
         pod = cycle.pod
-        book = self.book(cycle.cluster)
+        book = self._book_of(cycle.cluster)
         gang = book.gang_of(pod) if gang_name(pod) else None
         together = gang is not None and gang.spec is not None and not self._is_free(book, gang)
         said = self._make_room(cycle, refusals, book.attempt if together else None)
@@ -353,7 +349,7 @@ class Coscheduling(ExtendedPlugin):
             return PostFilterResult(unschedulable(f"preemption: {attempt.preempted}"))
         pods, waiting = [cycle.pod], 0
         if attempt is not None:
-            book = self.book(cycle.cluster)
+            book = self._book_of(cycle.cluster)
             others = [member.seen for gang in book.members_of(attempt.group) for member in gang.pending]
             pods += [pod for pod in others if pod.uid != cycle.pod.uid]
             waiting = len(book.waiting(attempt.group))
@@ -390,7 +386,7 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        book = self.book(cycle.cluster)
+        book = self._book_of(cycle.cluster)
         gang = book.gang_of(pod)
         if gang is None or gang.spec is None:
             return unschedulable("Gang not found")
@@ -419,7 +415,7 @@ class Coscheduling(ExtendedPlugin):
     def unreserve(self, cycle: Cycle, row: int) -> None:
         pod = cycle.pod
         self._binding.pop(pod.uid, None)
-        book = self.book(cycle.cluster) if gang_name(pod) else None
+        book = self._book_of(cycle.cluster) if gang_name(pod) else None
         gang = book.gang_of(pod) if book is not None else None
         if book is None or gang is None or gang.spec is None or self._is_free(book, gang):
             return
