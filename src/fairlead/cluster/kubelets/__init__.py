@@ -2,4 +2,6 @@
 
 Reading order: simulated_nodes, kubelet (all simulated kubelets as one controller), pod_script (annotations that say how
 a pod behaves), pod_status, node_lifecycle (taints of nodes that are not heard of), pod_eviction.
+
+Further modules: refused_pods.
 """

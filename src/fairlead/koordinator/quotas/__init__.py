@@ -1,2 +1,5 @@
 """Quotas that lend. Reading order: `sharing` (water-filling), `accounts` (one tree of quotas), `book` (which pods count
-where), `plugin` (the checks), `texts`."""
+where), `plugin` (the checks), `texts`.
+
+Further modules: admission, built_in, command, pod_admission, preemption, profiles, revoking, status, usage, what_if.
+"""
