@@ -42,10 +42,11 @@ endif
 demo: $(READY)
 	$(BIN)/fairlead demo $(ARGS)
 
-# The tables of the parity documents, from the fields of Quirks; then the documentation as a site, in build/site. A
-# warning, such as a link or an anchor that leads nowhere, fails.
+# The tables of the parity documents, from the fields of Quirks; the lists of modules in the heads of packages; then the
+# documentation as a site, in build/site. A warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
+	$(BIN)/python tools/docs/reading_orders.py
 	$(BIN)/mkdocs build --strict
 
 # The pictures of README, drawn anew by the program.

@@ -3,4 +3,6 @@
 Reading order: `nodes/` (short filters and scores), `resources/` (filter and score by amounts), `affinity/` and
 `spread/` (between pods), `volumes/`, `claims/` (resource claims), `preemption/`, `gangs/`, `binder`; then `config/` and
 `replay/`. `gosort` and `scoring` reproduce arithmetic of Go.
+
+Further modules: family.
 """

@@ -4,6 +4,8 @@ Reading order: `scenario/` says what an experiment consists of, `play/` plays it
 controllers of a cluster, `results/` has its tables, and `load` gives them as DataFrames. Of the literature, `omega/`
 has several schedulers on one cell, `queues/` batch policies on a pool of GPUs, `fragmentation/` the placement policies
 of the FGD paper, and `reference/` holds all of them to recorded runs of the original programs.
+
+Further modules: learning, report.
 """
 
 from __future__ import annotations

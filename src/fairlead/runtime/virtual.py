@@ -79,7 +79,7 @@ class _Driven:
 
     def _follow(self) -> None:
         """Follow what the controller watches, and kinds whose definitions have changed since."""
-        served = {watch: self._store.served(watch.kind) for watch in self.controller.watches}
+        served = {watch: self._store.registry.served(watch.kind) for watch in self.controller.watches}
         more = [watch for watch, kind in served.items() if self._followed.get(watch) is not kind]
         if more:
             self._feeds.append(self._store.feed(more))

@@ -134,7 +134,7 @@ class _Fed:
         """Subscribe again to kinds whose CustomResourceDefinition was added or changed."""
         self._generation = self._store.registry.generation
         for watch, old in [*self._subscriptions.items()]:
-            if self._store.served(watch.kind) is not old.selection.kind:
+            if self._store.registry.served(watch.kind) is not old.selection.kind:
                 self._store.unsubscribe(old)
                 self.also([watch])
 

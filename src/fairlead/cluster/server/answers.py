@@ -101,7 +101,7 @@ def table(store: Store, kind: Kind, docs: list[Doc], metadata: Doc, include: str
 
     if include not in ("", "None", "Metadata", "Object"):
         raise BadRequest(f"unrecognized includeObject value: {include!r}")
-    return render_table(kind, docs, now=store.now, include_object=include or "Metadata", metadata=metadata)
+    return render_table(kind, docs, now=store.clock(), include_object=include or "Metadata", metadata=metadata)
 
 
 def _joined(store: Store, kind: Kind, part: Chunk, metadata: Doc) -> bytes:

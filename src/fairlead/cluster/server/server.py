@@ -96,7 +96,7 @@ class Server:
         self._attendance = attendance or Attendance()
         self.host, self.port, self._tls = at.host, at.port, at.tls
         self._api = StoreApi(store)
-        self._tokens = Tokens(token, lambda: store.now, self._is_there)
+        self._tokens = Tokens(token, store.clock, self._is_there)
         self._openapi_of = OpenApi(store.registry)
         self._probes, self._watch_buffer, self._asked = probes, watch_buffer, asked
         self._watches: set[asyncio.Task[Any]] = set()

@@ -85,7 +85,7 @@ class Store:
         check_bindings: bool = False,
     ) -> None:
         self.registry = registry or Registry()
-        self._clock, self._journal = clock, journal
+        self.clock, self._journal = clock, journal
         self._table = ObjectTable()
         self._decoded = DecodedCache(limits.decoded)
         self._retention = Retention(limits.ended)
@@ -99,7 +99,7 @@ class Store:
             room=room,
         )
         if journal is not None:
-            self._started = self._clock()
+            self._started = self.clock()
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
         self._verbs = Verbs(self, clock=clock, rng=rng, hooks=hooks, room=room)
@@ -114,10 +114,6 @@ class Store:
     @property
     def resource_version(self) -> int:
         return self._commits.version
-
-    @property
-    def now(self) -> float:
-        return self._clock()
 
     @property
     def durable(self) -> bool:
@@ -203,7 +199,7 @@ class Store:
         wake: Callable[[], None] | None = None,
     ) -> Subscription:
         """Follow a kind: from a version, or (without one) beginning with all there is as ADDED."""
-        kind = self.served(kind)
+        kind = self.registry.served(kind)
         selection = Selection(kind, query)
         version = parse_version(query.resource_version)
         if version > self._commits.version:
@@ -220,15 +216,12 @@ class Store:
     def unsubscribe(self, follower: Subscription | Feed) -> None:
         self._history.leave(follower)
 
-    def served(self, kind: Kind) -> Kind:
-        """The kind under which objects of this group, version and plural are served just now: for kinds that users
-        define, another one after every change of the definition."""
-        return self.registry.by_resource(kind.group, kind.version, kind.plural) or kind
-
     def feed(self, watches: Iterable[Watch | Kind]) -> Feed:
         """All changes of these kinds in one order, beginning with all there is."""
         selections = [
-            Selection(watch) if isinstance(watch, Kind) else Selection(self.served(watch.kind), Query.of(watch))
+            Selection(watch)
+            if isinstance(watch, Kind)
+            else Selection(self.registry.served(watch.kind), Query.of(watch))
             for watch in watches
         ]
         feed = Feed(selections, self.shown)
@@ -292,7 +285,7 @@ class Store:
 
     def tick(self) -> None:
         """Delete events that have expired and ended pods that are too many, and forget old history."""
-        now = self._clock()
+        now = self.clock()
         self._history.compact(now)
         with self.batch():
             for kind, key in self._retention.due(now):

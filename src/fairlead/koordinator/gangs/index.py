@@ -173,3 +173,10 @@ class GangIndex:
         if not said:
             return ""
         return f"gangGroup {listed} basic check: {', '.join(said)}, current gang: {gang.id}, podName: {pod.key}"
+
+
+def gang_index_of(cluster: Cluster) -> GangIndex:
+    """The gangs of a cluster, up to date."""
+    gang_index = cluster.index(GangIndex, GangIndex)
+    gang_index.catch_up()
+    return gang_index

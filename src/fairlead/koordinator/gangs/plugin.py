@@ -24,7 +24,7 @@ from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
 from fairlead.core.model.gang_explanation import Domain
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
-from fairlead.koordinator.gangs.index import GangIndex, GroupAttempt
+from fairlead.koordinator.gangs.index import GangIndex, GroupAttempt, gang_index_of
 from fairlead.koordinator.gangs.network import (
     NetworkPart,
     NetworkSearch,
@@ -88,8 +88,8 @@ class Coscheduling(ExtendedPlugin):
 
     def __init__(self, settings: GangSettings) -> None:
         self._settings = settings
-        self._gang_index: tuple[Cluster, GangIndex] | None = None
-        self._status_writer: tuple[Cluster, GangStatusWriter] | None = None
+        self._gang_index: GangIndex | None = None
+        self._status_writer: GangStatusWriter | None = None
         self._binding: dict[str, tuple[str, int]] = {}
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
@@ -101,31 +101,27 @@ class Coscheduling(ExtendedPlugin):
 
     def _after_other(self, pod: Pod, old: object, new: object) -> Hint:
         """A pod was bound: does one of its group, which waits at the gate, come next?"""
-        gang = self._gang_index[1].gang_of(pod) if self._gang_index is not None else None
+        gang = self._gang_index.gang_of(pod) if self._gang_index is not None else None
         group = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return Hint.QUEUE if isinstance(new, Pod) and gang_id(new) in group else Hint.SKIP
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return bool(gang_name(cycle.pod) or cycle.pod.annotations.get(SELECTOR))
 
-    def gang_index(self, cluster: Cluster) -> GangIndex:
-        if self._gang_index is None or self._gang_index[0] is not cluster:
-            self._gang_index = (cluster, GangIndex(cluster))
-        self._gang_index[1].catch_up()
-        return self._gang_index[1]
+    def _index_of(self, cluster: Cluster) -> GangIndex:
+        self._gang_index = gang_index_of(cluster)
+        return self._gang_index
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        gang_index = self.gang_index(cluster)
-        if self._status_writer is None or self._status_writer[0] is not cluster:
-            self._status_writer = (cluster, GangStatusWriter(cluster))
-        return self._status_writer[1].step(gang_index, now)
+        gang_index, self._status_writer = self._index_of(cluster), cluster.index(GangStatusWriter, GangStatusWriter)
+        return self._status_writer.step(gang_index, now)
 
     def sync_at(self) -> float | None:
-        return self._status_writer[1].wake_at() if self._status_writer is not None else None
+        return self._status_writer.wake_at() if self._status_writer is not None else None
 
     def gang_facts(self, namespace: str, name: str, cluster: Cluster) -> GangFacts | None:
         """What explanations of a gang need to know."""
-        gang_index = self.gang_index(cluster)
+        gang_index = self._index_of(cluster)
         gang = gang_index.gangs.get(f"{namespace}/{name}")
         if gang is None or gang.spec is None:
             return None
@@ -138,7 +134,7 @@ class Coscheduling(ExtendedPlugin):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not gang_name(pod):
             return None
-        gang_index = self.gang_index(cluster)
+        gang_index = self._index_of(cluster)
         gang = gang_index.gang_of(pod)
         if gang is None:
             return unresolvable(f"can't find gang, gangName: {gang_id(pod)}, podName: {pod.key}")
@@ -175,7 +171,7 @@ class Coscheduling(ExtendedPlugin):
     def next_pod(self, cluster: Cluster, effects: Effects) -> str:
         """The uid of the pod to try next while an attempt at a group is under way; empty if none is. When all were
         tried, the attempt ends and those that wait give their places back."""
-        gang_index = self.gang_index(cluster)
+        gang_index = self._index_of(cluster)
         attempt = gang_index.attempt
         if attempt is None:
             return ""
@@ -209,7 +205,7 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        gang_index = self.gang_index(cycle.cluster)
+        gang_index = self._index_of(cycle.cluster)
         gang = gang_index.gang_of(pod)
         if gang is None or gang.spec is None:
             return self.pre_enqueue(pod, cycle.cluster)
@@ -239,13 +235,13 @@ class Coscheduling(ExtendedPlugin):
         """The attempt that is under way, if it is at the pod's own group."""
         if not gang_name(cycle.pod):
             return None
-        attempt = self.gang_index(cycle.cluster).attempt
+        attempt = self._index_of(cycle.cluster).attempt
         return attempt if attempt is not None and gang_id(cycle.pod) in attempt.group else None
 
     def _gathers(self, cycle: Cycle) -> bool:
         if not self._settings.follows_network:
             return False
-        gang = self.gang_index(cycle.cluster).gang_of(cycle.pod)
+        gang = self._index_of(cycle.cluster).gang_of(cycle.pod)
         return gang is not None and gang.spec is not None and gang.spec.gather is not None
 
     # ---- the network ----
@@ -258,7 +254,7 @@ class Coscheduling(ExtendedPlugin):
         attempt = self._own_attempt(cycle)
         if attempt is None or attempt.failed or len(attempt.tried) > 1 or not self._gathers(cycle):
             return ()
-        gang_index = self.gang_index(cycle.cluster)
+        gang_index = self._index_of(cycle.cluster)
         pods = [member.seen for gang in gang_index.members_of(attempt.group) for member in gang.pending]
         network, gang = self._network(cycle), gang_index.gang_of(cycle.pod)
         assert network is not None
@@ -335,7 +331,7 @@ class Coscheduling(ExtendedPlugin):
         """The attempt at a group has failed: try to make room, remember why it failed, and let go of the places of a
         strict gang. Pods of a group that room was made for stay nominated to their nodes."""
         pod = cycle.pod
-        gang_index = self.gang_index(cycle.cluster)
+        gang_index = self._index_of(cycle.cluster)
         gang = gang_index.gang_of(pod) if gang_name(pod) else None
         together = gang is not None and gang.spec is not None and not self._is_free(gang_index, gang)
         said = self._make_room(cycle, refusals, gang_index.attempt if together else None)
@@ -353,7 +349,7 @@ class Coscheduling(ExtendedPlugin):
             return PostFilterResult(unschedulable(f"preemption: {attempt.preempted}"))
         pods, waiting = [cycle.pod], 0
         if attempt is not None:
-            gang_index = self.gang_index(cycle.cluster)
+            gang_index = self._index_of(cycle.cluster)
             others = [member.seen for gang in gang_index.members_of(attempt.group) for member in gang.pending]
             pods += [pod for pod in others if pod.uid != cycle.pod.uid]
             waiting = len(gang_index.waiting(attempt.group))
@@ -391,7 +387,7 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        gang_index = self.gang_index(cycle.cluster)
+        gang_index = self._index_of(cycle.cluster)
         gang = gang_index.gang_of(pod)
         if gang is None or gang.spec is None:
             return unschedulable("Gang not found")
@@ -420,7 +416,7 @@ class Coscheduling(ExtendedPlugin):
     def unreserve(self, cycle: Cycle, row: int) -> None:
         pod = cycle.pod
         self._binding.pop(pod.uid, None)
-        gang_index = self.gang_index(cycle.cluster) if gang_name(pod) else None
+        gang_index = self._index_of(cycle.cluster) if gang_name(pod) else None
         gang = gang_index.gang_of(pod) if gang_index is not None else None
         if gang_index is None or gang is None or gang.spec is None or self._is_free(gang_index, gang):
             return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.engine.cycle.attempt import refused_on_node, undo
 from fairlead.core.model.reasons import unschedulable
 from fairlead.core.state.pod_states import PodPlace
+from fairlead.koordinator.gangs.index import gang_index_of
 from fairlead.koordinator.gangs.plugin import Coscheduling
 from fairlead.koordinator.records.gangs import GROUP_LABEL, NAME_LABEL, PREFIX, gang_id
 from fairlead.koordinator.replay.agreement import comparable
@@ -87,7 +88,7 @@ class GangStep:
         plugin, pod_state = self._plugin, self._cluster.pods.get(self._uid(decision))
         if plugin is None or pod_state is None or not gang_id(pod_state.seen):
             return
-        gang_index = plugin.gang_index(self._cluster)
+        gang_index = gang_index_of(self._cluster)
         attempt = gang_index.attempt
         if not decision["tried"]:
             if plugin.pre_enqueue(pod_state.seen, self._cluster) is None and not self._group_was_tried(pod_state.seen):
@@ -106,7 +107,7 @@ class GangStep:
     def _group_was_tried(self, pod: Any) -> bool:
         plugin = self._plugin
         assert plugin is not None
-        gang = plugin.gang_index(self._cluster).gang_of(pod)
+        gang = gang_index_of(self._cluster).gang_of(pod)
         groups = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return any(
             decision["tried"] and gang_id(self._cluster.pods[uid].seen) in groups
@@ -134,11 +135,11 @@ class GangStep:
         plugin = self._plugin
         if plugin is None:
             return
-        attempt = plugin.gang_index(self._cluster).attempt
+        attempt = gang_index_of(self._cluster).attempt
         if attempt is not None:
             tried = set(attempt.tried)
             plugin.next_pod(self._cluster, self._effects)
-            if plugin.gang_index(self._cluster).attempt is not None:
+            if gang_index_of(self._cluster).attempt is not None:
                 attempt.tried &= tried  # the recorded order counts, not ours
             self._carry_out()
 

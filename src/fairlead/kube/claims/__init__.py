@@ -4,4 +4,7 @@ Reading order: `plugin` (the extension points), `pod_claims` (which claims a pod
 on one node) with its rules `capacity` and `constraints`, `solutions` (what searches found, shared by nodes that are
 alike), `results` (allocations as they go into the API), `extended` (extended resources that device classes serve) and
 `errand` (writing it all down).
+
+Further modules: claimants, conditions, counting, device_views, explaining, hints, lacks, lookahead, plan, selecting,
+signatures, taken, trials, uses.
 """

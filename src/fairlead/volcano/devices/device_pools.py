@@ -40,7 +40,7 @@ class DevicePool(ABC, Generic[Held]):
 
     def open(self, round: Round) -> None:
         self.round = round
-        self._holdings: Holdings[Held] = Holdings(self.take)
+        self.holdings: Holdings[Held] = Holdings(self.take)
         before, self._annotated = self._annotated, {}
         for row in self.build():
             for task in round.resources.tasks_on(row):
@@ -49,17 +49,7 @@ class DevicePool(ABC, Generic[Held]):
                     self._annotated[task.uid] = said
                 held = self.recall(task, row)
                 if held:
-                    self._holdings.put(task.uid, held)
-
-    @property
-    def held(self) -> Mapping[str, list[Held]]:
-        """What each pod holds, by uid."""
-        return self._holdings.held
-
-    @property
-    def ending(self) -> Mapping[str, list[Held]]:
-        """Of `held`, that of pods that are about to end."""
-        return self._holdings.ending
+                    self.holdings.put(task.uid, held)
 
     def said_to(self, task: Task, key: str) -> str:
         """An annotation of a pod, also if it is still on its way."""
@@ -139,21 +129,13 @@ class DevicePool(ABC, Generic[Held]):
     def allocate(self, task: Task) -> list[Held] | None:
         """Give a task its cards on its row; None if there are too few. A task that comes back has the same ones."""
         if task.status is TaskStatus.PIPELINED:
-            return self._holdings.give(task.uid, lambda: self.choose(task, task.row))
-        return self._holdings.give(task.uid, lambda: self.choose_now(task))
+            return self.holdings.give(task.uid, lambda: self.choose(task, task.row))
+        return self.holdings.give(task.uid, lambda: self.choose_now(task))
 
     def choose_now(self, task: Task) -> list[Held] | None:
         """Without what others are still using while they end."""
-        return self._holdings.without_endings(lambda: self.choose(task, task.row))
+        return self.holdings.without_endings(lambda: self.choose(task, task.row))
 
     def release(self, task: Task) -> None:
-        if self._holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
+        if self.holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
             self._annotated.pop(task.uid, None)
-
-    # ---- simulated evictions ----
-
-    def simulate_ending(self, task: Task) -> None:
-        self._holdings.simulate_ending(task.uid)
-
-    def simulate_return(self, task: Task) -> None:
-        self._holdings.simulate_return(task.uid)

@@ -105,17 +105,17 @@ class DeviceShare(TierPlugin):
     def _holding(self, pool: DevicePool[Any]) -> Iterator[Task]:
         """The tasks that have cards."""
         for job in self._round.jobs.values():
-            yield from (task for task in job.tasks.values() if task.uid in pool.held)
+            yield from (task for task in job.tasks.values() if task.uid in pool.holdings.held)
 
     # ---- simulated evictions ----
 
     def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.simulate_ending(victim)
+            pool.holdings.simulate_ending(victim.uid)
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.simulate_return(victim)
+            pool.holdings.simulate_return(victim.uid)
 
     def simulate_predicate(self, task: Task, row: int) -> bool:
         return all(
@@ -128,7 +128,7 @@ class DeviceShare(TierPlugin):
         """Give a task that is placed or pipelined its cards; a task whose eviction is undone has the same ones
         again."""
         for pool in self._pools:
-            if task.uid in pool.held or (pool.concerns(task) and pool.has_cards(task.row)):
+            if task.uid in pool.holdings.held or (pool.concerns(task) and pool.has_cards(task.row)):
                 refusal = self._allocate(pool, task)
                 if refusal:
                     return failed(refusal)
@@ -136,7 +136,7 @@ class DeviceShare(TierPlugin):
 
     def _allocate(self, pool: DevicePool[Any], task: Task) -> str:
         """Why a task cannot have its cards; empty if it has them."""
-        known = task.uid in pool.held
+        known = task.uid in pool.holdings.held
         locked = self._why_locked(pool, task) if not known else ""
         if locked:
             return locked

@@ -129,7 +129,7 @@ class Vgpus(DevicePool[CardHolding]):
 
     def _holdings_under(self, key: int | str) -> Iterator[CardHolding]:
         for uid, holdings in self._holders.get(key, {}).items():
-            if self._endings_count or uid not in self.ending:
+            if self._endings_count or uid not in self.holdings.ending:
                 yield from holdings
 
     def _rules_of(self, task: Task) -> list[int]:
@@ -167,7 +167,7 @@ class Vgpus(DevicePool[CardHolding]):
 
     def release(self, task: Task) -> None:
         super().release(task)
-        if task.uid not in self.held:
+        if task.uid not in self.holdings.held:
             for key in self._keys(task):
                 self._holders.get(key, {}).pop(task.uid, None)
 
