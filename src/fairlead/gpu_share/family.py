@@ -6,6 +6,7 @@ from fairlead.core.family import Family, PluginEntry
 
 FAMILY = Family(
     "gpu_share",
+    extends=("kube",),
     plugins={
         "Open-Gpu-Share": PluginEntry("fairlead.gpu_share.factories:open_gpu_share"),
         "FGDScore": PluginEntry("fairlead.gpu_share.factories:fgd_score"),

@@ -56,6 +56,7 @@ _COMMANDS: Mapping[str, CommandEntry] = {
 
 FAMILY = Family(
     "koordinator",
+    extends=("kube",),
     kinds="fairlead.koordinator.read_kinds:READ",
     plugins=_PLUGINS,
     arguments="fairlead.koordinator.config.shapes:ARGUMENTS",

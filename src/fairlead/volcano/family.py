@@ -47,6 +47,9 @@ _COMMANDS: Mapping[str, CommandEntry] = {
 
 FAMILY = Family(
     "volcano",
+    extends=("kube",),
+    modes={"rounds": "fairlead.volcano.mode:RoundMode"},
+    explainers={"checks": "fairlead.volcano.explain.text:show_checks"},
     kinds="fairlead.volcano.read_kinds:READ",
     controllers=_CONTROLLERS,
     settings="fairlead.volcano.config.controller_settings:controller_settings",
