@@ -183,6 +183,9 @@ class Family(NamedTuple):
     explainers: Mapping[str, str] = {}
     """By the name of a field that explanations of the family's groups have: a function (console, document) that prints
     it for `fairlead explain`."""
+    rows: str = ""
+    """The family's workloads, queues, quotas and devices for people, a `FamilyRows` of
+    fairlead.core.engine.explain.rows."""
     network_domains: str = ""
     """Makes the source of domains for groups with a network topology: a `NetworkDomains` of
     fairlead.kube.gangs.placements."""

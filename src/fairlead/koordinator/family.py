@@ -74,4 +74,5 @@ FAMILY = Family(
     hooks="fairlead.koordinator.admission.hooks:hooks",
     replay="fairlead.koordinator.replay.forms:FORMS",
     what_if="fairlead.koordinator.what_if:WHAT_IF",
+    rows="fairlead.koordinator.rows:ROWS",
 )

@@ -60,6 +60,7 @@ FAMILY = Family(
     replay="fairlead.volcano.replay.forms:FORMS",
     network_domains="fairlead.volcano.topology.gang_domains:HyperNodeDomains",
     what_if="fairlead.volcano.what_if:WHAT_IF",
+    rows="fairlead.volcano.rows:ROWS",
     group_readers="fairlead.volcano.records.groups:READERS",
     group_annotations="fairlead.volcano.kinds:GROUP_ANNOTATIONS",
     group_wishes="fairlead.volcano.records.groups:network_wish",
