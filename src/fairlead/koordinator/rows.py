@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from fairlead.koordinator.records.quotas import ElasticQuota
 
 
+_UNLIMITED = (2**63 - 1) // 5
+"""What koord-manager writes as the limit of memory of a quota that has none; that of cpu is more."""
+
+
 def workload_rows(scheduler: Scheduler) -> Iterator[WorkloadRow]:
     seen: set[str] = set()
     for plugin in _plugins(scheduler):
@@ -45,13 +49,12 @@ def _amounts(quota: ElasticQuota) -> Mapping[str, Mapping[str, str]]:
         "deserved": shown.get("runtime", {}),
         "limit": quota.max,
     }
-    resources = sorted({resource for amounts in lines.values() for resource in amounts})
-    return {
-        resource: {
-            line: format_quantity(amounts[resource], resource) for line, amounts in lines.items() if resource in amounts
-        }
-        for resource in resources
-    }
+    found: dict[str, dict[str, str]] = {}
+    for line, amounts in lines.items():
+        for resource, amount in sorted(amounts.items()):
+            if amount < _UNLIMITED:
+                found.setdefault(resource, {})[line] = format_quantity(amount, resource)
+    return found
 
 
 def device_rows(scheduler: Scheduler, row: int) -> Iterator[DeviceRow]:

@@ -61,6 +61,11 @@ def test_devices_of_a_node(made: Callable[[Path], Harness], of: str, tmp_path: P
     assert all(of in one["of"] for one in here)
 
 
+def test_a_quota_without_a_limit_shows_none(tmp_path: Path) -> None:
+    (found,) = (one for one in rows(koord_quota(tmp_path), "quotas") if one["name"] == "koordinator-default-quota")
+    assert not [resource for resource, lines in found["amounts"].items() if "limit" in lines or not lines]
+
+
 def test_a_shared_gpu_has_its_holder_and_what_is_left() -> None:
     with Harness(nodes=one(cpu="8", **GPUS), config="koordinator") as cluster:
         cluster.apply(gpu_devices("n0", count=2))
