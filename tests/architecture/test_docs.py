@@ -96,6 +96,12 @@ def test_every_walk_names_a_function() -> None:
     assert all("::" in walk for walk in walks)
 
 
+def test_the_table_of_directories_has_all_of_the_tree() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    packages = at_least(15, [one.parent.name for one in SOURCE.glob("*/__init__.py")])
+    assert not [name for name in (*packages, "papers") if not re.search(rf"^\| `{name}/`", text, re.MULTILINE)]
+
+
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_walk_stays_in_one_family_and_the_core(walk: str) -> None:
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 from fairlead.assembly.presets import first_profile
 from fairlead.cli.main import cli
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.model import kinds
 from fairlead.errors import ScenarioError
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 from fairlead.kube.replay.recording import scenarios_in
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import pod

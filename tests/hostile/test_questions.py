@@ -28,6 +28,9 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("objects", {"kind": "SimulateQuestion", "objects": [{"kind": "Pod", "metadata": {"name": "x"}}]}),
     ("replaces", {"kind": "SimulateQuestion", "objects": [POD], "replaces": 5}),
     ("nodes", {"kind": "DrainQuestion", "nodes": {"a": 1}}),
+    ("of", {"kind": "RowsQuestion", "of": "pods"}),
+    ("of", {"kind": "RowsQuestion", "of": ["quotas"]}),
+    ("nodes", {"kind": "RowsQuestion", "of": "devices", "nodes": "n0"}),
 ]
 
 

@@ -117,11 +117,16 @@ class Family(NamedTuple):
     function is its "module:name"."""
 
     name: str
+    extends: tuple[str, ...] = ()
+    """The families whose modules those of this one import. They come before it."""
     kinds: str = ""
     """A tuple of KindEntry: kinds that scheduling reads. A scheduler watches them in this order, after the kinds of
     Kubernetes."""
     plugins: Mapping[str, PluginEntry] = {}
     """Plugins by the name that configurations use."""
+    modes: Mapping[str, str] = {}
+    """Scheduling modes by the name in the settings of a profile: each makes a SchedulingMode from the SchedulerParts of
+    fairlead.core.engine.modes."""
     finish: str = ""
     """A function (KubeProfile, Finish) -> KubeProfile of fairlead.kube.config.finish: what the family changes in a
     configured profile before its plugins are made, such as arguments that depend on feature gates."""
@@ -175,6 +180,12 @@ class Family(NamedTuple):
     replay: str = ""
     """The forms of recordings that the family's decisions come in: a sequence of `RecordedForm` of
     fairlead.kube.replay.recording."""
+    explainers: Mapping[str, str] = {}
+    """By the name of a field that explanations of the family's groups have: a function (console, document) that prints
+    it for `fairlead explain`."""
+    rows: str = ""
+    """The family's workloads, queues, quotas and devices for people, a `FamilyRows` of
+    fairlead.core.engine.explain.rows."""
     network_domains: str = ""
     """Makes the source of domains for groups with a network topology: a `NetworkDomains` of
     fairlead.kube.gangs.placements."""

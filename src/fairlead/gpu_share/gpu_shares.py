@@ -162,6 +162,14 @@ class GpuShares:
             row, gpus, milli = taken
             self._add(row, gpus, milli)
 
+    def holders(self, row: int) -> dict[int, list[str]]:
+        """Which pods (uids) have which GPUs of a row, for explanations."""
+        found: dict[int, list[str]] = {}
+        for uid, (taken, gpus, _) in self._taken.items():
+            for gpu in gpus if taken == row else ():
+                found.setdefault(gpu, []).append(uid)
+        return found
+
     def _add(self, row: int, gpus: Sequence[int], milli: int) -> None:
         """Change what is free on some GPUs of a row."""
         here = self.free[row]

@@ -56,6 +56,7 @@ _COMMANDS: Mapping[str, CommandEntry] = {
 
 FAMILY = Family(
     "koordinator",
+    extends=("kube",),
     kinds="fairlead.koordinator.read_kinds:READ",
     plugins=_PLUGINS,
     arguments="fairlead.koordinator.config.shapes:ARGUMENTS",
@@ -73,4 +74,5 @@ FAMILY = Family(
     hooks="fairlead.koordinator.admission.hooks:hooks",
     replay="fairlead.koordinator.replay.forms:FORMS",
     what_if="fairlead.koordinator.what_if:WHAT_IF",
+    rows="fairlead.koordinator.rows:ROWS",
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.client.extender_wire import ExtenderConnection
 from fairlead.core.model import kinds
+from fairlead.kube.extenders.wire import ExtenderConnection
 from fairlead.testing.builders import node, nodes, podgroup, queue
 from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.plugins.extender import VolcanoExtender

@@ -19,6 +19,7 @@ import click
 
 from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.console.explanations import ask, connections, server_options
+from fairlead.core.family import families, resolve
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -269,9 +270,10 @@ def show_group(console: Console, document: dict[str, Any]) -> None:
     """Print the Explanation of a group, and the changes that would help if the document has them."""
     from fairlead.cli.what_if.text import show_changes
     from fairlead.console.gang_text import show
-    from fairlead.volcano.explain.text import show_checks
 
     show(console, document)
-    if "checks" in document:
-        show_checks(console, document)
+    for family in families():
+        for field, target in family.explainers.items():
+            if field in document:
+                resolve(target)(console, document)
     show_changes(console, document)

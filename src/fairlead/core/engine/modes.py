@@ -4,8 +4,9 @@
     BindingDriver:  a binding ─▶ bound, failed, holds, permitted, try_again, of the mode that placed its pod
 
 PodMode (pod_mode.py) places the pods of kube profiles one by one and is always there. A profile whose field `mode` is
-set has another one: `ModeSettings.made_by` names what makes it from the SchedulerParts. A mode serves all profiles that
-have settings of its own, and stays when there are none any more: what it has placed may still fail.
+set has another one: `ModeSettings.made_by` is its name among the modes of the families (`Family.modes`), which make it
+from the SchedulerParts. A mode serves all profiles that have settings of its own, and stays when there are none any
+more: what it has placed may still fail.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.core.family import resolve
+from fairlead.core.family import families, resolve
 
 if TYPE_CHECKING:
     from random import Random
@@ -157,5 +158,11 @@ def missing_modes(
     for profile in profiles:
         if not any(mode.serves(profile) for mode in (*modes, *made)):
             assert profile.mode is not None
-            made.append(resolve(profile.mode.made_by)(parts))
+            made.append(_maker(profile.mode.made_by)(parts))
     return tuple(made)
+
+
+def _maker(name: str) -> Callable[[SchedulerParts], SchedulingMode]:
+    (target,) = (family.modes[name] for family in families() if name in family.modes)
+    maker: Callable[[SchedulerParts], SchedulingMode] = resolve(target)
+    return maker

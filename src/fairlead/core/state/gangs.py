@@ -121,6 +121,10 @@ class Gang:
     def is_reported_scheduled(self) -> bool:
         return self.group is not None and self._reported == self.group.uid
 
+    def regroup(self, group: PodGroup) -> None:
+        """Its group has another size."""
+        self.group = group
+
     # ---- members ----
 
     def ended(self, pod_state: PodState) -> None:

@@ -94,7 +94,7 @@ class Owned:
             old = gang.group
             new = self._sized(old, ref) if old is not None else None
             if old is not None and new is not None and (old.min_member, old.unknown) != (new.min_member, new.unknown):
-                gang.group = new
+                gang.regroup(new)
                 changed.append((old, new))
         return changed
 

@@ -112,9 +112,13 @@ class DeviceSharePlugin(Plugin):
 
     def rows(self, cycle: Cycle) -> DeviceRows:
         """The devices of the cycle's cluster, up to date."""
-        if self._rows is None or self._rows[0] is not cycle.cluster:
-            rows = DeviceRows(cycle.cluster)
-            self._rows, self._judgements = (cycle.cluster, rows), Judgements(rows.classes())
+        return self.rows_of(cycle.cluster)
+
+    def rows_of(self, cluster: Cluster) -> DeviceRows:
+        """The devices of a cluster."""
+        if self._rows is None or self._rows[0] is not cluster:
+            rows = DeviceRows(cluster)
+            self._rows, self._judgements = (cluster, rows), Judgements(rows.classes())
         return self._rows[1]
 
     def looks_at_pods(self, cycle: Cycle) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.reasons import Reason, Reject
 from fairlead.volcano.devices.card_requests import CardRequest, card_requests
 from fairlead.volcano.devices.card_sharing import BEST, BINPACK, SPREAD
-from fairlead.volcano.devices.device_pools import DevicePool
+from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,6 +108,13 @@ class AscendCards(DevicePool[AscendHolding]):
 
     def _is_offered(self, allocatable: Mapping[str, int]) -> bool:
         return bool(allocatable.get(self._config.resource))
+
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        for name, card in self._cards.get(row, {}).items():
+            holders = [
+                uid for uid, held in self.held.items() if any(one.row == row and one.card == name for one in held)
+            ]
+            yield NodeCard(self._config.word, name, card.memory - self._used[row][name].memory, tuple(holders))
 
     def has_cards(self, row: int) -> bool:
         return row in self._cards

@@ -1,4 +1,4 @@
-"""DevicePool: cards of one kind on all nodes, as the tasks of a round request them (state/cards has the arithmetic).
+"""DevicePool: cards of one kind on all nodes, as the tasks of a round request them (card_table has the arithmetic).
 
 What pods hold when a round opens is read from their annotations; pods that are terminating hold theirs until they are
 gone. What a pod is given goes into annotations that are sent with its binding. They are kept here until the pod shows
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from fairlead.core.model.reasons import Reject
     from fairlead.core.state.nodes import Nodes
     from fairlead.volcano.rounds.round import Round, Task
+
+
+class NodeCard(NamedTuple):
+    """A card with its model and the memory that is left of it. `holders` are uids of pods."""
+
+    kind: str
+    name: str
+    memory: int
+    holders: tuple[str, ...]
 
 
 class DevicePool(ABC, Generic[Held]):
@@ -98,6 +107,10 @@ class DevicePool(ABC, Generic[Held]):
     def measured(self, task: Task) -> tuple[str, int, int]:
         """A resource by which cards of this kind are requested, how much a task requests, and how much of it all cards
         that it may use have left."""
+
+    @abstractmethod
+    def cards_of(self, row: int) -> Iterable[NodeCard]:
+        """The cards of a node with what is left of them, for people."""
 
     def served(self, tasks: Sequence[Task]) -> list[bool]:
         """Of each task in turn whether some node has its cards left. Nothing is given to them."""

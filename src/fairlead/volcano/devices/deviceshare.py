@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.reasons import Reject, Status
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
-    from fairlead.volcano.devices.device_pools import DevicePool
+    from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
     from fairlead.volcano.rounds.arguments import Arguments
     from fairlead.volcano.rounds.round import Round, Task
 
@@ -101,6 +101,11 @@ class DeviceShare(TierPlugin):
             missing = sum(amount for amount, has in zip(asked, served, strict=True) if not has)
             holders = [(task.key, pool.measured(task)[1], "it was given them") for task in self._holding(pool)]
             yield Lack.of_units("Device", "cards of all nodes", resource, sum(asked), free, missing, holders)
+
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        """The cards of a node, of all kinds."""
+        for pool in self._pools:
+            yield from pool.cards_of(row)
 
     def _holding(self, pool: DevicePool[Any]) -> Iterator[Task]:
         """The tasks that have cards."""

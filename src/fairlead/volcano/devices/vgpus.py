@@ -18,7 +18,7 @@ from fairlead.core.model.reasons import Reason, Reject
 from fairlead.volcano.devices.card_requests import CardRequest, card_requests
 from fairlead.volcano.devices.card_sharing import SPREAD, CardSharing, SharingRules
 from fairlead.volcano.devices.card_table import CardHolding, CardTable
-from fairlead.volcano.devices.device_pools import DevicePool
+from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
 from fairlead.volcano.devices.mig import memory_of, part_in
 from fairlead.volcano.devices.registers import HAMI_CORE, offered_cards
 
@@ -68,6 +68,12 @@ class Vgpus(DevicePool[CardHolding]):
         """By rule and by group, which pods of it hold what."""
         self._endings_count = False
         return self._cards.rows
+
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        for card, memory in self._cards.left(row):
+            places = ((uid, {one.place for one in held if one.row == row}) for uid, held in self.held.items())
+            holders = tuple(uid for uid, on in places if card.place in on)
+            yield NodeCard(card.kind or "gpu", card.name or str(card.place), memory, holders)
 
     def has_cards(self, row: int) -> bool:
         return row in self._cards.rows

@@ -25,7 +25,7 @@ class Rounds:
     among what pods request. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
     room for them."""
 
-    made_by: ClassVar[str] = "fairlead.volcano.mode:RoundMode"
+    made_by: ClassVar[str] = "rounds"
     actions: tuple[str, ...]
     tiers: tuple[tuple[Enabled, ...], ...]
     configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

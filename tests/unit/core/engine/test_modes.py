@@ -12,6 +12,7 @@ import pytest
 from fairlead.core.engine.cycle.binding import Binding
 from fairlead.core.engine.cycle.placement import Placed, ScoredRow
 from fairlead.core.engine.modes import LacksOf, SchedulerParts, SchedulingMode
+from fairlead.core.family import Family, families
 from fairlead.core.framework.cycle import Cycle
 from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.meter import Meter
@@ -27,11 +28,18 @@ from tests.support.documents import pod
 from tests.support.scheduling import SchedulerScenario, default_plugins, profile_of
 
 
+@pytest.fixture(autouse=True)
+def own_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family whose record names the mode of this module."""
+    mine = Family("own", modes={"first-row": f"{__name__}:FirstRowMode"})
+    monkeypatch.setattr("fairlead.core.engine.modes.families", lambda: (*families(), mine))
+
+
 @dataclass(frozen=True)
 class FirstRow:
     """Settings by which pods go to the first node, whatever is there."""
 
-    made_by: ClassVar[str] = f"{__name__}:FirstRowMode"
+    made_by: ClassVar[str] = "first-row"
 
 
 @dataclass(frozen=True)

@@ -95,9 +95,9 @@ class ResultCache:
             shared = SharedResults(cycle, key, plan, self._codes)
         results = SignatureResults(cycle, plan, shared, self._codes)
         self._by_key[key] = shared
-        shared.users += 1
+        shared.add_user()
         if not self._read.names:
-            results.called_in_runs = _called_in_runs(cycle.pod, plan, results)
+            results.call_in_runs(_called_in_runs(cycle.pod, plan, results))
         return results
 
     def _drop_oldest(self, capacity: int) -> None:
@@ -109,8 +109,7 @@ class ResultCache:
         ):
             _, dropped = signatures.popitem(last=False)
             shared = dropped.shared
-            shared.users -= 1
-            if not shared.users:
+            if shared.remove_user():
                 del keys[shared.key]
 
     def clear(self) -> None:

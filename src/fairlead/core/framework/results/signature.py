@@ -156,6 +156,10 @@ class SignatureResults:
         """Plugins whose `pre_filter` is not cached, or has a cached answer; the others have stepped aside."""
         self.aside = WhileAside(self, plan)
 
+    def call_in_runs(self, plugins: list[CachedPlugin] | None) -> None:
+        """Keep which plugins are called for each of several identical pods."""
+        self.called_in_runs = plugins
+
     def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
         """The answer to a what-if about a row, from the cache while its premises are the same. The premises must name
         all that it depends on besides the pod, the row's own version among them."""

@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 from fairlead.assembly.presets import first_profile
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.model.flow import Change, Doc, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod

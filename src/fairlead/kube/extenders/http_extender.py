@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from fairlead.client.extender_wire import ExtenderConnection, field_of
 from fairlead.client.threaded_work import ThreadedWork
 from fairlead.core.framework.extender import Extended, Victims
 from fairlead.core.model import kinds
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed
 from fairlead.errors import ExtenderError
+from fairlead.kube.extenders.wire import ExtenderConnection, field_of
 
 if TYPE_CHECKING:
     import ssl
