@@ -81,11 +81,24 @@ class Reflector:
         self._failures = 0
         self.heard_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
+        self._connection: asyncio.Timeout | None = None
+        self._is_renewed = False
 
     def serve(self, watch: Watch) -> None:
         """One more wants what this reflector mirrors, perhaps more urgently than the others."""
         if not watch.optional:
             self.watch = watch
+
+    @property
+    def is_following(self) -> bool:
+        """Whether a watch is under way, as far as anybody knows."""
+        return self._connection is not None
+
+    def renew(self) -> None:
+        """Begin the watch again from its last version, on another connection."""
+        if self._connection is not None and not self._is_renewed:
+            self._is_renewed = True
+            self._connection.reschedule(_now())
 
     def is_ready_for(self, watch: Watch) -> bool:
         """Whether all that there is has been told; to who can do without: also if we may not read it."""
@@ -163,7 +176,9 @@ class Reflector:
                 self._failures = 0
                 self.heard_at = max(started, self.heard_at or started)
             raise
-        if heard or _now() - started > _SHORT:
+        if self._is_renewed:
+            self._is_renewed = False
+        elif heard or _now() - started > _SHORT:
             self._failures = 0
             self._heard()
         else:
@@ -239,14 +254,23 @@ class Reflector:
         return gone + came
 
     async def _watch(self) -> bool:
-        """Follow until the server ends it; tells whether it said anything."""
+        """Follow until the server ends it, or it is renewed; tells whether the server said anything."""
         heard = False
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
-        async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
-            async for event in events:
-                heard, self._failures = True, 0
-                self._heard()
-                self._take(event)
+        try:
+            async with (
+                asyncio.timeout(None) as self._connection,
+                aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events,
+            ):
+                async for event in events:
+                    heard, self._failures = True, 0
+                    self._heard()
+                    self._take(event)
+        except TimeoutError:
+            if not self._is_renewed:
+                raise
+        finally:
+            self._connection = None
         return heard
 
     def _take(self, event: WatchEvent) -> None:
