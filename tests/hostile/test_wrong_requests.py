@@ -100,3 +100,14 @@ def test_a_rule_over_twenty_thousand_items_is_decided(credentials: Credentials) 
             assert answer[0] == status
 
     run(credentials, story)
+
+
+@pytest.mark.parametrize(("size", "status"), [(2_000_000, 404), (4_000_000, 413)])
+def test_a_large_question_is_read_and_a_larger_one_refused(credentials: Credentials, size: int, status: int) -> None:
+    """Whole workloads are asked about. Here is nobody who would answer."""
+
+    async def story(client: Client) -> None:
+        question = {"kind": "SimulateQuestion", "objects": [{"data": {"k": "x" * size}}]}
+        assert (await client.ask("POST", "/apis/fairlead.io/v1/questions", question))[0] == status
+
+    run(credentials, story)
