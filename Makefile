@@ -84,8 +84,10 @@ suite: $(READY)
 
 # Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory; and what takes long.
 # Each worker has control planes of its own and is dealt one module after the other, those that take longest first.
+# `make test-kube INSTALL=1` may install the system packages that are missing.
+INSTALL ?=
 test-kube: $(READY)
-	tools/real/mpi.sh
+	INSTALL=$(INSTALL) tools/real/mpi.sh
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "kube or long" $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
@@ -95,10 +97,12 @@ test-matrix: $(READY)
 	tools/real/matrix.sh $(VERSIONS)
 
 # A release: version, changelog, sdist and wheel in dist/, each installed in an empty environment and used there.
-# Without VERSION what is there is built and checked; with one the manifests are made anew, which needs Helm.
+# Without VERSION what is there is built and checked; with one the manifests are made anew, which needs Helm, and the
+# image's base is named by digest: `make release VERSION=0.2.0 BASE_IMAGE=python:3.13-slim@sha256:...`.
 VERSION ?=
+BASE_IMAGE ?=
 release: $(READY)
-	FAIRLEAD_REAL=$(if $(VERSION),$$(tools/real/build.sh helm)) $(BIN)/python tools/release/release.py $(or $(VERSION),--check)
+	FAIRLEAD_REAL=$(if $(VERSION),$$(tools/real/build.sh helm)) $(BIN)/python tools/release/release.py $(if $(VERSION),$(VERSION) --base '$(BASE_IMAGE)',--check)
 
 # The chart's roles, and from the chart the kustomize base and the one file. Needs Helm.
 deploy: $(READY)
@@ -118,7 +122,8 @@ endif
 
 # Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak
 # MINUTES=60`, and the same with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses, `--only
-# disk` plays 500 faults of the disk under a journal.
+# disk` plays 500 faults of the disk under a journal, `sweep` 2,000 runs with a restart, silence or lateness, `history`
+# ten minutes of writers and watchers with 20 kills.
 MINUTES ?= 30
 soak: $(READY)
 	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/volcano/test_jobs_killed.py

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from fairlead.client.reflector import OnContact, OnError, Reflector, newest_of
+from fairlead.client.silence import SilenceProbe
 
 if TYPE_CHECKING:
     from fairlead.client.port import ClusterApi
@@ -64,6 +65,7 @@ class Mirror:
                 self._group = group
                 for reflector in self._reflectors.values():
                     self._start(reflector)
+                group.create_task(SilenceProbe(lambda: tuple(self._reflectors.values())).run(), name="look for silence")
         finally:
             self._group = None
 

@@ -77,11 +77,24 @@ class Reflector:
         self._resource_version = ""
         self.contact_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
+        self._connection: asyncio.Timeout | None = None
+        self._is_renewed = False
 
     def serve(self, watch: Watch) -> None:
         """One more wants what this reflector mirrors, perhaps more urgently than the others."""
         if not watch.optional:
             self.watch = watch
+
+    @property
+    def is_following(self) -> bool:
+        """Whether a watch is under way, as far as anybody knows."""
+        return self._connection is not None
+
+    def renew(self) -> None:
+        """Begin the watch again from its last version, on another connection."""
+        if self._connection is not None and not self._is_renewed:
+            self._is_renewed = True
+            self._connection.reschedule(_now())
 
     def is_ready_for(self, watch: Watch) -> bool:
         """Whether all that there is has been delivered; to who can do without: also if we may not read it."""
@@ -157,7 +170,9 @@ class Reflector:
                 self._retries.worked()
                 self.contact_at = max(started, self.contact_at or started)
             raise
-        if got_event or _now() - started > _SHORT:
+        if self._is_renewed:
+            self._is_renewed = False
+        elif got_event or _now() - started > _SHORT:
             self._retries.worked()
             self._note_contact()
         else:
@@ -232,15 +247,24 @@ class Reflector:
         return gone + came
 
     async def _watch(self) -> bool:
-        """Follow until the server ends it; returns whether it sent anything."""
+        """Follow until the server ends it, or it is renewed; returns whether it sent anything."""
         got_event = False
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
-        async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
-            async for event in events:
-                got_event = True
-                self._retries.worked()
-                self._note_contact()
-                self._take(event)
+        try:
+            async with (
+                asyncio.timeout(None) as self._connection,
+                aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events,
+            ):
+                async for event in events:
+                    got_event = True
+                    self._retries.worked()
+                    self._note_contact()
+                    self._take(event)
+        except TimeoutError:
+            if not self._is_renewed:
+                raise
+        finally:
+            self._connection = None
         return got_event
 
     def _take(self, event: WatchEvent) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.core.engine.explain.rows import DeviceRow, FamilyRows, QuotaRow, WorkloadRow
 from fairlead.core.model.quantity import format_quantity
 from fairlead.koordinator.devices.plugin import DeviceSharePlugin
+from fairlead.koordinator.gangs.index import gang_index_of
 from fairlead.koordinator.gangs.plugin import Coscheduling
 from fairlead.koordinator.kinds import KOORD_ELASTIC_QUOTA
 
@@ -25,7 +26,7 @@ def workload_rows(scheduler: Scheduler) -> Iterator[WorkloadRow]:
     seen: set[str] = set()
     for plugin in _plugins(scheduler):
         if isinstance(plugin, Coscheduling):
-            for key, gang in plugin.book(scheduler.cluster).gangs.items():
+            for key, gang in gang_index_of(scheduler.cluster).gangs.items():
                 if key not in seen and gang.members:
                     seen.add(key)
                     namespace, _, name = key.partition("/")

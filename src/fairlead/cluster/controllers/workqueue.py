@@ -300,7 +300,7 @@ class Reconciler(Generic[K]):
             self.queue.add(key)
 
     def _failed(self, key: K, reply: Reply, error: ApiError, now: float) -> None:
-        if isinstance(error, NotFound) and reply.write.verb is _DELETE:
+        if isinstance(error, NotFound) and self._sees_the_end_of(reply.write):
             self._again.add(key)
             return
         if _is_namespace_terminating(error) or self.forgives(key, reply):
@@ -309,6 +309,11 @@ class Reconciler(Generic[K]):
             self._record(key, now, f"{reply.write.verb.value} {reply.write.kind.resource}: {error.message}")
         self._failing[key] = max(self._failing.get(key, now), now + (error.retry_after or 0.0))
         self.refused(key, reply, now)
+
+    def _sees_the_end_of(self, write: Write) -> bool:
+        """Whether the view shows at once that the object of a deletion is gone. Where it does not, because this
+        controller does not watch the kind, a visit before the watch has told would send the same deletion again."""
+        return write.verb is _DELETE and write.kind in self._watched and bool(_wanted_uid(write))
 
     def _observe_reply(self, reply: Reply, now: float) -> None:
         write, doc, error = reply.write, reply.doc, reply.error
@@ -332,7 +337,7 @@ class Reconciler(Generic[K]):
         """A deleted object as last seen; needs its uid, which a bare Status carries in its details."""
         if doc is not None and _is_of(doc, kind):
             return None if self._news.is_gone(_uid(doc)) else doc
-        uid = ((write.body or {}).get("preconditions") or {}).get("uid")
+        uid = _wanted_uid(write)
         if not uid or self._news.is_gone(uid):
             return None
         return {"metadata": {"namespace": write.namespace, "name": write.name, "uid": uid}}
@@ -363,6 +368,11 @@ def _where(change: Change) -> str:
 def _uid(doc: Doc) -> str:
     uid: str = doc["metadata"].get("uid", "")
     return uid
+
+
+def _wanted_uid(write: Write) -> str:
+    """The uid that an object must have for the write to be performed; empty if any will do."""
+    return str(((write.body or {}).get("preconditions") or {}).get("uid") or "")
 
 
 def _version(doc: Doc) -> int:

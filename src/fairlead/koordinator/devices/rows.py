@@ -160,7 +160,11 @@ class DeviceRows:
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
             return self.left_of(self._cluster, state)
-        return held_devices(pod) or self.given.get(pod.uid)
+        return self._held(pod)
+
+    def _held(self, pod: Pod) -> Given | None:
+        """An annotation counts only once its pod is bound: who died between the two left it behind."""
+        return (held_devices(pod) if pod.node_name else None) or self.given.get(pod.uid)
 
     def left_of(self, cluster: Cluster, state: ReservationState) -> Given | None:
         """What is left of the devices that a reservation holds."""
@@ -172,7 +176,7 @@ class DeviceRows:
             return whole
         used = DeviceHoldings()
         for uid in state.owners:
-            if uid in cluster.pods and (held := held_devices(cluster.pods[uid].seen) or self.given.get(uid)):
+            if uid in cluster.pods and (held := self._held(cluster.pods[uid].seen)):
                 used.add(held)
         return {
             kind: tuple(_less(d, used.amounts.get(kind, {}).get(d.minor, {})) for d in ds) for kind, ds in whole.items()

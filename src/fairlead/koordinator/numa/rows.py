@@ -212,7 +212,11 @@ class NumaRows:
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
             return self.left_of(self._cluster, state)
-        return held_cpus(pod) or self.given.get(pod.uid)
+        return self._held(pod)
+
+    def _held(self, pod: Pod) -> PodCpus | None:
+        """Annotations count only once their pod is bound: who died between the two left them behind."""
+        return (held_cpus(pod) if pod.node_name else None) or self.given.get(pod.uid)
 
     def left_of(self, cluster: Cluster, state: ReservationState) -> PodCpus | None:
         """What is left of the CPUs and amounts that a reservation holds."""
@@ -222,7 +226,7 @@ class NumaRows:
             return whole
         cpus, numa = whole.cpus, {number: dict(amounts) for number, amounts in whole.numa}
         for uid in state.owners:
-            held = (held_cpus(cluster.pods[uid].seen) or self.given.get(uid)) if uid in cluster.pods else None
+            held = self._held(cluster.pods[uid].seen) if uid in cluster.pods else None
             if held is None:
                 continue
             cpus -= held.cpus

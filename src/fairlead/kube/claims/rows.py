@@ -19,7 +19,7 @@ def device_rows(scheduler: Scheduler, row: int) -> Iterator[DeviceRow]:
         return
     devices = devices_of(cluster)
     devices.catch_up()
-    holders = devices.holders_by_device()
+    holders = devices.uses.holders_by_device()
     for place in devices.view(row).places:
         name = place.device.id
         claims = tuple(f"ResourceClaim {key}" for key in holders.get(name, ()))

@@ -112,7 +112,9 @@ class AscendCards(DevicePool[AscendHolding]):
     def cards_of(self, row: int) -> Iterator[NodeCard]:
         for name, card in self._cards.get(row, {}).items():
             holders = [
-                uid for uid, held in self.held.items() if any(one.row == row and one.card == name for one in held)
+                uid
+                for uid, held in self.holdings.held.items()
+                if any(one.row == row and one.card == name for one in held)
             ]
             yield NodeCard(self._config.word, name, card.memory - self._used[row][name].memory, tuple(holders))
 

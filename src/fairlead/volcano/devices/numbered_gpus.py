@@ -44,7 +44,7 @@ class NumberedGpus(DevicePool[CardHolding]):
 
     def cards_of(self, row: int) -> Iterator[NodeCard]:
         for card, memory in self._cards.left(row):
-            places = ((uid, {one.place for one in held if one.row == row}) for uid, held in self.held.items())
+            places = ((uid, {one.place for one in held if one.row == row}) for uid, held in self.holdings.held.items())
             holders = tuple(uid for uid, on in places if card.place in on)
             yield NodeCard("gpu", card.name or str(card.place), memory, holders)
 

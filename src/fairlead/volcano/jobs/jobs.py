@@ -108,7 +108,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
         self._not_made = PodsNotMade()
         self._second_pass: set[Key] = set()
-        self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
+        self._next_steps: dict[Key, list[list[Write]]] = {}  # what a kill does once its writes before are known
         self._held = HeldStatuses()
         self._commands: dict[Key, Doc] = {}
         self._pending_emitted: dict[Key, str] = {}
@@ -159,7 +159,7 @@ class VolcanoJobs(Reconciler[Key]):
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        for memory in (self._not_made.taken, self._current, self._pending_emitted, self._after_status):
+        for memory in (self._not_made.taken, self._current, self._pending_emitted, self._next_steps):
             memory.pop(key, None)
         del self._seen[key]
         self._held.forget(key)
@@ -207,9 +207,9 @@ class VolcanoJobs(Reconciler[Key]):
         job = self.view.get(VC_JOB, *key)
         if job is None or key not in self._seen:
             return ()
-        if (rest := self._after_status.pop(key, None)) is not None:
+        if key in self._next_steps:
             self._wait_for_more(key)
-            return rest
+            return self._next_step(key)
         work, put_off = self._requests.next_work(key, job, now)
         events = [write for chosen in put_off for write in self._emit_delay(job, chosen, now)]
         if why := self._not_made.reasons.pop(key, ""):
@@ -449,20 +449,32 @@ class VolcanoJobs(Reconciler[Key]):
         controlled.pop(KILL_NOTE, None)
         if being_deleted and not self._quirks.commands_deleted_first:
             note_kill(controlled, move, work, last_try=is_last_try(job["spec"], state))
-        writes: list[Write] = []
+        cleared: list[Write] = []
         if not targeted or self._quirks.target_kill_deletes_objects:
-            writes += self._beside.clear(job, controlled)
+            cleared = self._beside.clear(job, controlled)
         move.rule(job["spec"], state)
         status = killed_status(job, state, controlled, now)
-        marks = [write for pod in being_deleted for write in dismissal(pod)]
+        after = [write for pod in being_deleted for write in dismissal(pod)]
         group = find_group(self.view, job)
         if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
-            writes.append(delete(VC_POD_GROUP, group))
-        if status is None or not being_deleted:
-            return [*([] if status is None else [status]), *marks, *writes]
-        self._after_status[key] = [*marks, *writes]
-        self.queue.add(key)
-        return [status]
+            after.append(delete(VC_POD_GROUP, group))
+        if status is None:
+            return [*cleared, *after]
+        return self._in_steps(key, [cleared, *([[status], after] if being_deleted else [[status, *after]])])
+
+    def _in_steps(self, key: Key, steps: list[list[Write]]) -> list[Write]:
+        """The first of these, and each of the others once the one before is known. A status that no longer notes what
+        plugins made is written when that is gone: who comes after a restart finds it by the note alone. A status that
+        notes which pods go is written before they go."""
+        self._next_steps[key] = [step for step in steps if step]
+        return self._next_step(key)
+
+    def _next_step(self, key: Key) -> list[Write]:
+        step, *rest = self._next_steps.pop(key)
+        if rest:
+            self._next_steps[key] = rest
+            self.queue.add(key)
+        return step
 
     # What failed
 
@@ -481,8 +493,7 @@ class VolcanoJobs(Reconciler[Key]):
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         work = self._current.get(key)
-        if reply.write.kind is VC_JOB:
-            self._after_status.pop(key, None)
+        self._next_steps.pop(key, None)
         if reply.write.kind is POD and reply.error is not None:
             self._not_made.reasons[key] = reply.error.message
         if work is not None:

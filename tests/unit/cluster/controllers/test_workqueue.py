@@ -178,6 +178,25 @@ def test_deleting_what_is_gone_is_a_success(world: Documents, planter: Planter) 
     assert not planter.errors
 
 
+def test_a_deletion_that_the_view_does_not_show_yet_is_not_repeated_at_once(world: Documents) -> None:
+    class Sweeper(Planter):
+        """Deletes what its view shows, of a kind that it does not watch."""
+
+        watches = (Watch(NAMESPACE),)
+
+        def visit(self, key: str, now: float) -> Iterable[Write]:
+            yield delete(CONFIG_MAP, {"metadata": {"namespace": key, "name": "leaf", "uid": "u"}})
+
+    sweeper = Sweeper(world)
+    sweeper.queue.add("a")
+    (write,) = sweeper.step(0, [], [])
+    assert sweeper.step(1, [], [refused(write, NotFound("gone"))]) == []
+    again = sweeper.wake_at()
+    assert again is not None
+    assert again > 1
+    assert len(sweeper.step(again, [], [])) == 1
+
+
 def test_what_a_controller_raises_over_a_reply_costs_neither_the_key_nor_the_step(
     world: Documents, planter: Planter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
