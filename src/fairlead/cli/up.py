@@ -300,13 +300,20 @@ def _schedulers(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Sched
     return SchedulerAssembly(_config(flags), setups=setups, gates=flags["gates"], options=options)
 
 
-def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
-    if flags["config"] is None:
-        return None
+def _config(flags: Mapping[str, Any]) -> KubeConfig:
+    """The file, or the default. What it says that changes nothing is named in the log."""
     from fairlead.assembly.loading import read_config
     from fairlead.assembly.registry import PluginRegistry
+    from fairlead.kube.config.kube import default_kube_config
 
-    return read_config(flags["config"], capabilities=PluginRegistry().capabilities, gates=flags["gates"])
+    given, capabilities = flags["config"], PluginRegistry().capabilities
+    if given is None:
+        config = default_kube_config(capabilities=capabilities, gates=flags["gates"])
+    else:
+        config = read_config(given, capabilities=capabilities, gates=flags["gates"])
+    for notice in config.notices:
+        log.warning(notice)
+    return config
 
 
 def _descheduler(file: Path | None) -> DeschedulerSettings | None:

@@ -57,6 +57,7 @@ class Scheduler:
             initial_backoff=options.initial_backoff,
             max_backoff=options.max_backoff,
             unschedulable_limit=options.unschedulable_limit,
+            pops_early=options.pops_from_backoff,
             extra_interests=interests_of_extenders(profiles),
         )
         bindings = BindingsUnderWay(options.unanswered_binds)

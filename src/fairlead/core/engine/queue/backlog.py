@@ -72,14 +72,17 @@ class Backlog:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         unschedulable_limit: float = 300.0,
+        pops_early: bool = True,
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
+        """`pops_early`: an entry that a plugin refused is taken before its backoff ends when no entry is active."""
         self._profiles, self._cluster = profiles, cluster
+        self._pops_early = pops_early
         self._sorter = sorter_of(profiles)
         self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
         self._arrivals = 0
-        self._queues = Queues(self._order, PodBackoff(initial_backoff, max_backoff))
+        self._queues = Queues(self._order, PodBackoff(initial_backoff, max_backoff, pops_early))
         self.gangs = GangEntries(profiles, cluster)
         self.in_flight = InFlight()
         self.nominator = Nominator(self._seen, self._waiting_pod)
@@ -340,7 +343,7 @@ class Backlog:
         entry = self._queues.get(self.gangs.key(pod))
         if entry is None or entry.place is QueueName.ACTIVE:
             return False
-        admitted = entry.place is QueueName.BACKOFF
+        admitted = entry.place is QueueName.BACKOFF and self._pops_early
         return self._transitions.to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
 
     # ---- time passes ----
@@ -349,7 +352,7 @@ class Backlog:
         """Move on the entries whose backoff is over or that have been parked for too long."""
         self._settle()
         for entry in self._queues.backoff.due(now):
-            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=self._pops_early)
         cutoff = self._sweeps.cutoff(now)
         overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
         for entry in overdue:
