@@ -44,7 +44,7 @@ Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
 USUAL_KUBECONFIG = Path("~/.kube/config")
 DEFAULT_KUBECONFIG = Path("fairlead.kubeconfig")
-_PASSED_ON = ("bind", "port", "data", "fsync", "leave_out_damaged", "devices", "check_bindings")
+_PASSED_ON = ("bind", "port", "data", "fsync", "leave_out_damaged", "devices", "check_bindings", "run_time")
 """Flags that are options of the cluster as they are."""
 
 
@@ -64,6 +64,18 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
     if path.absolute().resolve() == USUAL_KUBECONFIG.expanduser().resolve():
         raise click.BadParameter("fairlead does not touch ~/.kube/config; name another file", context, parameter)
     return path
+
+
+def _run_time(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    from fairlead.core.model.durations import parse_duration
+
+    try:
+        seconds = None if value is None else parse_duration(value, unit="s")
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; for example 90, 30s or 10m", context, parameter) from None
+    if seconds is not None and seconds < 0:
+        raise click.BadParameter(f"{value} is before the start; for example 90, 30s or 10m", context, parameter)
+    return seconds
 
 
 def _an_address(context: click.Context, parameter: click.Parameter, address: str) -> str:
@@ -182,6 +194,12 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Begin with the cluster in a file of `fairlead snapshot save`.",
+)
+@click.option(
+    "--run-time",
+    metavar="DURATION",
+    callback=_run_time,
+    help="How long pods of Jobs run that do not say it themselves (fairlead.io/run-time): 90, 30s, 10m.  [default: 1s]",
 )
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)

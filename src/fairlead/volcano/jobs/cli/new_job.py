@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.cluster.kubelets.pod_script import RUN_TIME
 from fairlead.config.yaml_text import read_documents
+from fairlead.core.model.durations import format_duration
+from fairlead.core.model.quantity import is_extended
 from fairlead.errors import ConfigError
+from fairlead.volcano.jobs.cli.gpus import GPU
 from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
@@ -37,17 +41,20 @@ def made_job(
     minimum: int | None,
     queue: str,
     priority: str,
-    requests: Mapping[str, str],
+    resources: Mapping[str, Mapping[str, str]],
+    run_time: float | None,
     plugins: Sequence[str],
     command: Sequence[str],
 ) -> Doc:
-    """A Job of one task, called as Volcano's own tool would call it."""
+    """A Job of one task, called as Volcano's own tool would call it. `run_time` is for simulated pods."""
     container: Doc = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
-    if requests:
-        container["resources"] = {"requests": dict(requests)}
+    if resources:
+        container["resources"] = dict(resources)
     if command:
         container["command"] = list(command)
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    template: Doc = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    if run_time is not None:
+        template["metadata"] = {"annotations": {RUN_TIME: format_duration(run_time)}}
     spec: Doc = {
         "minAvailable": replicas if minimum is None else minimum,
         "schedulerName": "volcano",
@@ -59,6 +66,23 @@ def made_job(
     if plugins:
         spec["plugins"] = {plugin: [] for plugin in plugins}
     return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": name}, "spec": spec}
+
+
+def resources_of(requests: Mapping[str, str], limits: Mapping[str, str], gpus: int) -> Mapping[str, Mapping[str, str]]:
+    """The resources of a container. An extended resource cannot be shared, so its request and its limit are the same
+    amount, and the API wants both: whichever is given stands for both. Raises ConfigError."""
+    given = {GPU: str(gpus)} if gpus else {}
+    extended = {**given, **_extended(limits), **_extended(requests)}
+    for name in extended:
+        said = {each[name] for each in (given, limits, requests) if name in each}
+        if len(said) > 1:
+            raise ConfigError(f"{name}: {' and '.join(sorted(said))} are asked for", hint=f"say {name} once")
+    found = {"requests": {**requests, **extended}, "limits": {**limits, **extended}}
+    return {part: named for part, named in found.items() if named}
+
+
+def _extended(named: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: amount for name, amount in named.items() if is_extended(name)}
 
 
 def amounts(text: str) -> dict[str, str]:
