@@ -42,7 +42,7 @@ GATES_WITHOUT_EFFECT: Mapping[str, str] = {
     "InPlacePodVerticalScalingInitContainers": "it is the API server's and the kubelet's",
     "MatchLabelKeysInPodTopologySpread": _ALWAYS,
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": "it is the API server's, and either form is understood",
-    "NominatedNodeNameForExpectation": f"{_NOT_THERE}: a node is nominated for preemption alone",
+    "NominatedNodeNameForExpectation": _ALWAYS,
     "OpportunisticBatching": "equal pods share one search in any case, which changes no decision",
     "PodLevelResources": _ALWAYS,
     "SchedulerAsyncAPICalls": "no attempt waits for an answer of the API in any case",
