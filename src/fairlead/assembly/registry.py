@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.config.factories import makes
 from fairlead.config.problems import suggestion
 from fairlead.core.family import PluginEntry, families
+from fairlead.core.framework.lift import NodeFilter, NodeScore
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.results.cached_plugin import misplaced_members
 from fairlead.errors import ConfigError
@@ -79,6 +80,8 @@ class PluginRegistry:
     def create(self, name: str, args: Args) -> Plugin:
         """The plugin of that name. Raises ConfigError if there is none or if it refuses its args."""
         found = self.find(name)
+        if isinstance(found, NodeFilter | NodeScore):
+            return found.named(name.rpartition(":")[2])
         if isinstance(found, Plugin):
             return _without_misplaced(found, name)
         if ":" in name and not makes(found, Plugin):

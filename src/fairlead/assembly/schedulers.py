@@ -125,6 +125,7 @@ class SchedulerAssembly:
             self._options,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            pops_from_backoff="SchedulerPopFromBackoffQ" in config.gates,
         )
         return Scheduler(self._profiles(config, self._configs), options)
 

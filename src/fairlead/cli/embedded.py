@@ -25,6 +25,7 @@ from fairlead.assembly.registry import BUILT_IN
 from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.observation import SchedulerObservation
+from fairlead.cluster.kubelets.pod_script import PodScript
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
 from fairlead.cluster.server.asking import Asked
 from fairlead.cluster.server.listening import Endpoint
@@ -78,6 +79,8 @@ class UpOptions:
     leave_out_damaged: bool = False
     snapshot: Snapshot | None = None
     check_bindings: bool = False
+    run_time: float | None = None
+    """Seconds that pods of Jobs run which say nothing themselves; None is the kubelets' default."""
 
 
 class EmbeddedCluster:
@@ -135,8 +138,13 @@ class EmbeddedCluster:
             restored_into(self.store, options.snapshot, where=str(options.data))
         return credentials
 
+    def _script(self) -> PodScript | None:
+        """What simulated pods do that say nothing themselves."""
+        run_time = self.options.run_time
+        return None if run_time is None else PodScript(job_run_time=run_time)
+
     def _join_controllers(self) -> None:
-        cluster = self.options.assembly.over(self.store)
+        cluster = self.options.assembly.over(self.store, script=self._script())
         self._scheduler = cluster.scheduler
         self._attendance = cluster.attendance
         telemetry = Telemetry(sources=metrics_of_families(), built_in=frozenset(BUILT_IN))

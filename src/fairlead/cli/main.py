@@ -50,6 +50,7 @@ _OWN: Mapping[str, CommandEntry] = {
     "config": CommandEntry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
+    "plugin": CommandEntry("fairlead.cli.plugin_new:plugin_group", "Begin a scheduling plugin: a package with a test."),
     "snapshot": CommandEntry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
     "journal": CommandEntry(
         "fairlead.cli.journal:journal_group", "Check and repair a data directory of `fairlead up`."

@@ -135,6 +135,8 @@ class Family(NamedTuple):
     plugin that is not in it takes what the file has."""
     gates: frozenset[str] = frozenset()
     """Feature gates of the family that `--feature-gates` takes; all are off unless they are requested."""
+    gates_without_effect: str = ""
+    """A mapping from those of these gates that nothing reads to what happens whatever they say."""
     presets: str = ""
     """A mapping of names to the texts of configurations that come with the family."""
     controllers: Mapping[str, ControllerEntry] = {}

@@ -61,6 +61,7 @@ FAMILY = Family(
     plugins=_PLUGINS,
     arguments="fairlead.koordinator.config.shapes:ARGUMENTS",
     gates=GATES,
+    gates_without_effect="fairlead.koordinator.gates:WITHOUT_EFFECT",
     finish="fairlead.koordinator.config.finish:finish",
     presets="fairlead.koordinator.config.preset:PRESETS",
     controllers=_CONTROLLERS,

@@ -95,6 +95,7 @@ _changes_option = click.option(
 @_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
 @_changes_option
+@click.option("-v", "--verbose", is_flag=True, help="Also the whole traceback of a plugin that raised.")
 def pod_command(
     name: str,
     namespace: str,
@@ -105,6 +106,7 @@ def pod_command(
     token_file: Path | None,
     limit: int,
     changes: bool,
+    verbose: bool,
 ) -> None:
     """Explain where the pod NAME is, or why it is nowhere yet.
 
@@ -118,7 +120,7 @@ def pod_command(
 
         whom = (kubeconfig, context, server, token_file)
         document["changes"] = changes_for_pod(whom, namespace or own_namespace, name)
-    _answer(document, output, lambda console: show_pod(console, document, limit))
+    _answer(document, output, lambda console: show_pod(console, document, limit, verbose=verbose))
 
 
 @explain_group.command("podgroup")
@@ -257,12 +259,12 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
 
 
-def show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
-    """Print the Explanation of a pod, `limit` nodes per reason."""
+def show_pod(console: Console, document: dict[str, Any], limit: int, *, verbose: bool) -> None:
+    """Print the Explanation of a pod, `limit` nodes per reason; `verbose` with the whole traceback of a plugin."""
     from fairlead.cli.explain.pod_text import show
     from fairlead.cli.what_if.text import show_changes
 
-    show(console, document, limit=limit)
+    show(console, document, limit=limit, verbose=verbose)
     show_changes(console, document)
 
 

@@ -57,12 +57,15 @@ class Scheduler:
             initial_backoff=options.initial_backoff,
             max_backoff=options.max_backoff,
             unschedulable_limit=options.unschedulable_limit,
+            pops_early=options.pops_from_backoff,
             extra_interests=interests_of_extenders(profiles),
         )
         bindings = BindingsUnderWay(options.unanswered_binds)
-        self.guard = Guard(cluster, bindings, self.backlog.complaints)
+        effects = Effects()
+        self.guard = Guard(cluster, bindings, self.backlog.complaints, effects.raised)
         recorder = EventRecorder(options.instance, announces=options.announces)
-        self.output = StepOutput(recorder, Explanations(cluster.table), DecisionLog(), self.backlog.nominator)
+        explanations = Explanations(cluster.table, effects.raised)
+        self.output = StepOutput(recorder, explanations, DecisionLog(), self.backlog.nominator)
         self.binding_driver = BindingDriver(cluster, self.backlog, bindings, self.guard, self.output)
         self.intake = Intake(cluster, self.backlog, self.binding_driver)
         self.parts = SchedulerParts(
@@ -74,7 +77,7 @@ class Scheduler:
             self.guard,
             self.output,
             recorder,
-            Effects(),
+            effects,
             FirstOfEquals() if options.first_of_equals else Random(options.seed),
         )
         self.pods = PodMode(self.parts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.core.framework.raised import RaisedErrors
 from fairlead.core.model.records import record
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ class PermitOrder:
 class Effects:
     """Writes and permit orders, each in the order in which plugins requested them."""
 
-    __slots__ = ("permit_orders", "writes")
+    __slots__ = ("permit_orders", "raised", "writes")
 
     def __init__(self) -> None:
         self.writes: list[Write] = []
         """A claim that is given up, a claim that the scheduler made and deletes."""
         self.permit_orders: list[PermitOrder] = []
+        self.raised = RaisedErrors()
+        """What plugins raised while they were asked."""
 
     def take_writes(self) -> list[Write]:
         """The writes since this was last called."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fairlead.core.framework.calls import all_stand_aside, call_plugin, check_range, passing, refusals_by
+from fairlead.core.framework.calls import all_stand_aside, call_plugin, check_range, passing, refusals_by, scores_by
 from fairlead.core.framework.plugin import Scope, takes_part
 from fairlead.core.framework.points import ALL_NODES, PreFilterAnswer, PreFilterResult, merge_pre_filter, prescore_error
 from fairlead.core.framework.results.cache import ResultCache
@@ -166,7 +166,7 @@ class Evaluator:
         assert results is not None
         if plugin.name in cycle.no_score or plugin not in results.plan.uncached.scorers:
             return 0
-        said = call_plugin(plugin, "score", cycle, nodes)
+        said = scores_by(plugin, cycle, nodes)
         return said if isinstance(said, int) else None
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
@@ -237,7 +237,7 @@ class Evaluator:
             said = results.aside.scores
         else:
             scorers = results.plan.uncached.scorers
-            said = {p.name: call_plugin(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
+            said = {p.name: scores_by(p, cycle, nodes) for p in scorers if p.name not in cycle.no_score}
             if not all(isinstance(answer, int) for answer in said.values()):
                 return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
@@ -260,7 +260,7 @@ class Evaluator:
                 continue
             raw = said.get(plugin.name)
             if raw is None:
-                raw = nodes.take(scored.column) if scored is not None else call_plugin(plugin, "score", cycle, nodes)
+                raw = nodes.take(scored.column) if scored is not None else scores_by(plugin, cycle, nodes)
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
                 offset += raw * weight

@@ -121,6 +121,8 @@ class Explanation:
     """What extenders answered, as documents."""
     devices: tuple[Doc, ...] = ()
     """Of each request for devices that is not served, what there is for it, as documents."""
+    traceback: str = ""
+    """Where a plugin raised, if one did: the calls in its own source, as Python prints them."""
 
     def to_document(self) -> Doc:
         """The JSON form; docs/explanation.md describes every field."""
@@ -136,6 +138,8 @@ class Explanation:
         }
         if self.at is not None:
             doc["at"] = micro_timestamp(self.at)
+        if self.traceback:
+            doc["traceback"] = self.traceback
         if self.waited is not None:
             doc["waitedSeconds"] = round(self.waited, 6)
         if self.node:

@@ -1,8 +1,9 @@
 """Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
 
-Only gates that a scheduler reads are known. The table is that of Kubernetes 1.36, with one gate that only the rounds of
-another family read; gates that families add come from their records. A set of gates is the frozen set of the names that
-are on.
+Only gates that kube-scheduler reads are known. The table is that of Kubernetes 1.36, with one gate that only the rounds
+of another family read; gates that families add come from their records. A set of gates is the frozen set of the names
+that are on. A gate that is known and changes nothing is in kube/config/without_effect.py, with the reason; a test reads
+the sources for gates that are neither read nor there.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairlead.core.engine.queue.entry import Entry, Waiting
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.extender import ExtenderAnswers
+    from fairlead.core.framework.raised import RaisedErrors
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.framework.verdicts import VerdictCodes
     from fairlead.core.model.pod import Pod
@@ -91,8 +92,9 @@ class PlacedRecord:
 
 
 class Explanations:
-    def __init__(self, table: NodeTable) -> None:
-        self._table = table
+    def __init__(self, table: NodeTable, raised: RaisedErrors) -> None:
+        """`raised` knows where plugins raised."""
+        self._table, self._raised = table, raised
         self._kept: OrderedDict[str, PlacedRecord | tuple[Explanation, AttemptRefusals | None]] = OrderedDict()
         self._last: AttemptRefusals | None = None
         self._placements = 0
@@ -165,6 +167,7 @@ class Explanations:
             considered=evicted or (self._victims_of(pod.uid) if nominated else ()),
             sequence=self._placements,
             extenders=tuple(answers.to_document() for answers in failure.extended),
+            traceback="" if failure.status.code.rejected else self._raised.about(failure.message),
         )
         shared = self._shared(refusals, failure.room) if refusals else None
         self._keep(pod.uid, (explanation, shared), extended=bool(explanation.extenders))

@@ -108,7 +108,7 @@ class GangDriver:
             self._parts,
             evaluator=self._evaluators[profile.name],
             rules=profile.gangs,
-            search=Search(self._last_search, self._promised.while_placing_many()),
+            search=Search(self._last_search, self._promised.while_placing_many(pods)),
             now=now,
         )
         try:

@@ -136,9 +136,13 @@ class Nominator:
         """The node that a pod is nominated to, or the empty string."""
         return self._node_of.get(uid, "")
 
-    def on_node(self, name: str) -> list[Pod]:
-        """Pods that are nominated to a node, in the order of their nominations."""
-        return [self._queued(promise.pod.key) or self._stub(promise) for promise in self._nodes.get(name, {}).values()]
+    def on_node(self, name: str, in_flight: Collection[str] = ()) -> list[Pod]:
+        """Pods that are nominated to a node, in the order of their nominations. `in_flight` are uids of pods that are
+        being scheduled, although the entry in which they waited knows another member of their gang as such."""
+        return [
+            (None if uid in in_flight else self._queued(promise.pod.key)) or self._stub(promise)
+            for uid, promise in self._nodes.get(name, {}).items()
+        ]
 
     def _stub(self, promise: Promise) -> Pod:
         if promise.stub is None:

@@ -1,8 +1,8 @@
 """Transitions: the moves of an entry into the active, the backoff or the unschedulable queue, and what they count.
 
 Every move into the active or the backoff queue passes the gates (PreEnqueue) first; an entry that a gate refuses is
-parked instead. The Backlog decides which move an entry makes; it is carried out here, so that gates and counters cannot
-be forgotten.
+parked instead. Where no entry leaves its backoff early, the gates are passed after the backoff. The Backlog decides
+which move an entry makes; it is carried out here, so that gates and counters cannot be forgotten.
 
 Invariant: `blamed` is the sum, over all entries in the queues, of the plugins that the entry blames.
 """
@@ -58,7 +58,7 @@ class Transitions:
         return True
 
     def _to_backoff(self, entry: Entry, label: str) -> bool:
-        if not self.admit(entry):
+        if self._queues.backoff.backoff.early and not self.admit(entry):
             self.park(entry, label)
             return False
         self._queues.put_backoff(entry)

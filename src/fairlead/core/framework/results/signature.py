@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairlead.core.framework.calls import call_plugin
+from fairlead.core.framework.calls import score_of_row, scores_by
 from fairlead.core.framework.plugin import takes_part
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.core.framework.results.columns import (
@@ -276,7 +276,7 @@ class SignatureResults:
                 ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
-            values = scored.checked(call_plugin(scored.plugin, "score", cycle, nodes), ok)
+            values = scored.checked(scores_by(scored.plugin, cycle, nodes), ok)
             scored.column[where] = narrowed(values, scored.column.dtype)
             if isinstance(scored, UniformScoreColumn):
                 scored.written(cycle, rows)
@@ -302,7 +302,7 @@ class SignatureResults:
         ok = code == FEASIBLE and self.static.ok.item(row) and (not self.row.filters or self.row.ok.item(row))
         total = 0
         for scored in self._scores:
-            scored.column[row] = value = scored.checked_value(call_plugin(scored.plugin, "score_row", cycle, row), ok)
+            scored.column[row] = value = scored.checked_value(score_of_row(scored.plugin, cycle, row), ok)
             if isinstance(scored, UniformScoreColumn):
                 scored.written_value(value)
             else:

@@ -123,12 +123,13 @@ def test_a_wide_list_has_counters_and_plugins() -> None:
     one = job("Running", running=2, retryCount=1)
     one["spec"]["plugins"] = {"svc": [], "env": []}
     head, row = listed([one], now=1767225660.0, wide=True, namespaces=True).splitlines()
-    assert head.split()[:6] == ["NAMESPACE", "NAME", "PHASE", "READY", "QUEUE", "AGE"]
+    assert head.split()[:7] == ["NAMESPACE", "NAME", "PHASE", "READY", "GPUS", "QUEUE", "AGE"]
     assert row.split() == [
         "default",
         "train",
         "Running",
         "2/2",
+        "-",
         "default",
         "60s",
         "1",
