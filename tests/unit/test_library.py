@@ -110,7 +110,7 @@ def test_a_cluster_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
         ([{"kind": "Pod", "metadata": {"name": "a"}}], {}, "has no apiVersion"),
         ([[pod("a"), pod("b")]], {}, r"schedule\(\*objects\)"),
         ([3], {}, "objects: 3 is no object"),
-        ([], {"nodes": -1}, "nodes: -1 is less than none"),
+        ([], {"nodes": -1}, "nodes: -1 must not be negative"),
         ([], {"nodes": "three"}, "nodes: 'three' is neither a number nor a list of nodes"),
         ([], {"volcano": "shiped"}, 'did you mean "shipped"'),
         ([], {"config": "koordinatr"}, 'did you mean "koordinator"'),

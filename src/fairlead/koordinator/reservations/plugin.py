@@ -113,7 +113,6 @@ class ReservationPlugin(ExtendedPlugin):
         self._preemption = preemption
         self._kept_for = kept_for
         self._status_writer: tuple[Cluster, ReservationStatusWriter] | None = None
-        self._kinds: tuple[Cluster, PodKinds] | None = None
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return False
@@ -147,7 +146,7 @@ class ReservationPlugin(ExtendedPlugin):
         if not reservations.by_uid:
             return None
         try:
-            kind = self._kinds_of(cluster).of(pod)
+            kind = cluster.index(PodKinds, PodKinds).of(pod)
         except (ValueError, AttributeError, TypeError) as error:
             return failed(f"reservation annotations cannot be read: {error}")
         if is_reserve_pod(pod):
@@ -174,11 +173,6 @@ class ReservationPlugin(ExtendedPlugin):
             return said
         note.pre, note.taken = said, True
         return None
-
-    def _kinds_of(self, cluster: Cluster) -> PodKinds:
-        if self._kinds is None or self._kinds[0] is not cluster:
-            self._kinds = (cluster, PodKinds(cluster))
-        return self._kinds[1]
 
     def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
         """A row that the pod may be on and where somebody uses a reservation, if there is one: then the plugin takes
