@@ -191,6 +191,9 @@ class Family(NamedTuple):
     network_domains: str = ""
     """Makes the source of domains for groups with a network topology: a `NetworkDomains` of
     fairlead.kube.gangs.placements."""
+    run_together: str = ""
+    """A function (document of a pod, DocView) -> int: how many pods of its job have to run for a simulated pod of the
+    family's jobs to compute; 0 if it computes alone."""
     what_if: str = ""
     """The family's part in questions about what would happen, a `WhatIf` of fairlead.core.engine.what_if.families."""
 

@@ -59,6 +59,7 @@ FAMILY = Family(
     metrics="fairlead.volcano.metrics:VolcanoMetrics",
     replay="fairlead.volcano.replay.forms:FORMS",
     network_domains="fairlead.volcano.topology.gang_domains:HyperNodeDomains",
+    run_together="fairlead.volcano.jobs.together:run_together",
     what_if="fairlead.volcano.what_if:WHAT_IF",
     rows="fairlead.volcano.rows:ROWS",
     group_readers="fairlead.volcano.records.groups:READERS",

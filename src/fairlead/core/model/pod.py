@@ -248,6 +248,19 @@ def _group_ref(
     return None
 
 
+def group_key(document: Mapping[str, Any]) -> str:
+    """The key of the group that a pod's document names; without one the uid of its controller, or the empty text."""
+    metadata, native = document["metadata"], document["spec"].get("schedulingGroup")
+    labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
+    owners = metadata.get("ownerReferences")
+    named = (native.get("podGroupName") or "") if native else ""
+    ref = _group_ref(metadata.get("namespace") or "", named, labels, annotations, owners)
+    if ref is not None:
+        return ref.key
+    owner = _controller(owners) if owners else None
+    return _named_group(labels, annotations) or (owner.uid if owner is not None else "")
+
+
 @cache
 def _group_annotations() -> tuple[tuple[str, str], ...]:
     return tuple(tables("group_annotations").items())
