@@ -30,6 +30,7 @@ REASONS = {
     "support/extender_server.py": (1, "an extender that thinks"),
     "support/fuzz/claim_recorder.py": (1, "nothing shows that the real scheduler's cache is settled"),
     "support/fuzz/recorder.py": (3, "nothing shows that the real scheduler's cache is settled"),
+    "support/history/lives.py": (1, "a life of the server of random length, that a kill ends"),
     "support/real/koordinator_stories.py": (3, "koord-scheduler counts quotas each second, unseen"),
     "support/real/roles.py": (2, "the original counts what it repeats by its own clock; policies take effect unseen"),
     "unit/client/test_exchanges.py": (1, "a message from the server that nothing answers has to arrive"),

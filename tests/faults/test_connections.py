@@ -226,7 +226,7 @@ def test_an_idle_cluster_costs_two_requests_a_minute() -> None:
     mirrored(play)
 
 
-def test_no_probe_is_sent_while_anything_is_heard() -> None:
+def test_no_probe_is_sent_while_anything_arrives() -> None:
     async def play(api: Idle, mirror: Mirror) -> None:
         begun = len(api.watched)
         for version in range(11, 30):

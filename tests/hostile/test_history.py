@@ -65,9 +65,7 @@ def swapped(told: list[Told], at: int) -> None:
 
 
 @pytest.mark.parametrize("error", [dropped, repeated, swapped])
-def test_an_error_in_what_one_watcher_is_told_is_noticed(
-    record: Record, error: Callable[[list[Told], int], None]
-) -> None:
+def test_an_error_in_what_one_watcher_gets_is_noticed(record: Record, error: Callable[[list[Told], int], None]) -> None:
     rng = random.Random(1)
     for number, session in enumerate(record.sessions[:8]):
         events = [at for at, told in enumerate(session.told[:-1]) if told.name and session.told[at + 1].name]

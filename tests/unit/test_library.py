@@ -121,6 +121,6 @@ def test_a_wrong_argument_is_one_exception_that_names_it(objects: Any, options: 
         schedule(*objects, **options)
 
 
-def test_an_object_that_is_not_valid_is_told_by_an_exported_exception() -> None:
+def test_an_object_that_is_not_valid_raises_an_exported_exception() -> None:
     with pytest.raises(Invalid, match=r"spec.containers: Required value"):
         schedule({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}})

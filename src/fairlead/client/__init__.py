@@ -4,6 +4,5 @@ Reading order: client (requests and watches), exchanges and answers (how writes 
 (kubeconfig and service accounts), lines (watch streams), reflector (list, then watch, then list again when needed),
 mirror (what has been seen), retry (delays).
 
-Further modules: addresses, authorization, deadlines, extender, extender_wire, node_metrics, port, retries, sockets,
-threaded_work.
+Further modules: addresses, authorization, deadlines, node_metrics, port, retries, silence, sockets, threaded_work.
 """

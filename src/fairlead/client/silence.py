@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SILENT_AFTER = 30.0
 _ANSWER_WITHIN = 5.0
-"""A server that has events to tell begins with them as soon as a watch is there."""
+"""A server that has events begins with them as soon as a watch is there."""
 
 
 class SilenceProbe:

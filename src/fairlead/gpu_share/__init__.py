@@ -4,5 +4,5 @@ Reading order: gpu_share/gpu_shares.py has what is free and what pods request; `
 GPUs; `packing.py` has four simple scores; `fragmentation.py` computes how much of a node's idle GPU no typical pod can
 use, and `fgd.py` scores by it.
 
-Further modules: factories, family, scarcity.
+Further modules: factories, family, rows, scarcity.
 """

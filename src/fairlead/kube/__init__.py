@@ -4,5 +4,5 @@ Reading order: `nodes/` (short filters and scores), `resources/` (filter and sco
 `spread/` (between pods), `volumes/`, `claims/` (resource claims), `preemption/`, `gangs/`, `binder`; then `extenders/`
 (over HTTP), `config/` and `replay/`. `gosort` and `scoring` reproduce arithmetic of Go.
 
-Further modules: family.
+Further modules: family, rows.
 """

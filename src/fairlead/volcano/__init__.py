@@ -4,5 +4,5 @@ Reading order: `records/`, `mode` (the scheduler's way to rounds), `rounds/` (se
 `queues/`, `devices/`, `topology/`, `numa/` (tier plugins by subject), `jobs/` with `flows/` and `sharding/`
 (controllers), `admission_repairs`, `config/`, `explain/`, `metrics`, `cli/` and `vcctl/` (commands), `replay/`.
 
-Further modules: admission, controller_settings, family, grants, kinds, read_kinds, what_if.
+Further modules: admission, controller_settings, family, grants, kinds, read_kinds, rows, what_if.
 """

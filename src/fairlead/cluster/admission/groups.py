@@ -4,7 +4,7 @@ Rules are those of the version that a writer speaks, because the versions differ
 later: in v1alpha2 nothing may, in v1beta1 a gang's minimum may. As in the originals, a field that an update leaves as
 it was is not looked at again, and one that may not change is refused without a look at its new value. Fields of
 features that are off by default (claims of groups, composite groups, a group's own preemption policy) are dropped, as
-in the originals; there nobody is told, here whoever wrote them gets a warning.
+in the originals; there in silence, here with a warning to the writer.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def without_what_is_off(doc: Doc) -> Doc:
 def warnings_of_what_is_off(doc: Doc) -> Iterator[str]:
     """What is said of each field that is dropped."""
     spec = doc.get("spec") or {}
-    yield from _told("spec", spec)
+    yield from _warnings_at("spec", spec)
     for index, template in enumerate(spec.get("podGroupTemplates") or ()):
-        yield from _told(f"spec.podGroupTemplates[{index}]", template)
+        yield from _warnings_at(f"spec.podGroupTemplates[{index}]", template)
 
 
-def _told(path: str, spec: Doc) -> Iterator[str]:
+def _warnings_at(path: str, spec: Doc) -> Iterator[str]:
     return (f"{path}.{name} is dropped: {words}" for name, words in _OFF.items() if spec.get(name))
 
 

@@ -312,7 +312,7 @@ class Reconciler(Generic[K]):
 
     def _sees_the_end_of(self, write: Write) -> bool:
         """Whether the view shows at once that the object of a deletion is gone. Where it does not, because this
-        controller does not watch the kind, a visit before the watch has told would send the same deletion again."""
+        controller does not watch the kind, a visit before the watch shows it would send the same deletion again."""
         return write.verb is _DELETE and write.kind in self._watched and bool(_wanted_uid(write))
 
     def _observe_reply(self, reply: Reply, now: float) -> None:

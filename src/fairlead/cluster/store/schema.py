@@ -343,7 +343,7 @@ _DIGITS = frozenset("0123456789")
 
 @lru_cache(maxsize=4096)  # most of what is written at one time names that time
 def _is_time(text: str) -> bool:
-    """Whether a text names a moment, so that whoever reads it later need not ask."""
+    """Whether a text names a moment, so that later readers need not check it."""
     if not _looks_like_time(text):
         return False
     try:

@@ -5,5 +5,5 @@ a plugin sees), verdicts and refusals (what it answers), effects (what it reques
 (PreFilter to Score), points (the other extension points), gang, explainers, numa_hints (the choice of NUMA nodes).
 results/ is the cache, which only those who care for speed need to open.
 
-Further modules: calls, extender, lift, meter, row_view, sampling, sums.
+Further modules: calls, extender, lift, meter, raised, row_view, sampling, sums.
 """

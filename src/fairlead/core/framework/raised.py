@@ -1,6 +1,6 @@
 """RaisedErrors: what plugins raised, each with the place in their source, for the log and for explanations.
 
-An attempt goes on with the words of an exception alone, because a condition has room for no more. Whoever wrote the
+An attempt goes on with the words of an exception alone, because a condition has room for no more. The author of the
 plugin needs the file and the line: they are kept here by those words, and each place is news once, however many pods
 run into it.
 """
@@ -42,7 +42,7 @@ class RaisedErrors:
         return next((trace for words, trace in self._traces.items() if words in message), "") if message else ""
 
     def take_news(self) -> list[str]:
-        """Errors at places of which this has not told yet, with their tracebacks."""
+        """Errors at places that were not reported yet, with their tracebacks."""
         taken, self._news = self._news, []
         return taken
 

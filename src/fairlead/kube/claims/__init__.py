@@ -5,6 +5,6 @@ on one node) with its rules `capacity` and `constraints`, `solutions` (what sear
 alike), `results` (allocations as they go into the API), `extended` (extended resources that device classes serve) and
 `errand` (writing it all down).
 
-Further modules: claimants, conditions, counting, device_views, explaining, hints, lacks, lookahead, plan, selecting,
-signatures, taken, trials, uses.
+Further modules: claimants, conditions, counting, device_views, explaining, hints, lacks, lookahead, plan, rows,
+selecting, signatures, taken, trials, uses.
 """

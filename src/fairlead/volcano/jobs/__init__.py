@@ -5,5 +5,5 @@ which action), job_pods with job_pod_builder and job_volumes, job_groups (the Po
 job_status, job_plugins/ (svc, env, ssh, mpi, ...), job_garbage (TTL), flows, cron, podgroups, queues.
 
 Further modules: admission, cli, figures, installed_plugins, job_commands, job_holding, job_restart, job_surroundings,
-ssh_keys, what_if.
+ssh_keys, together, what_if.
 """

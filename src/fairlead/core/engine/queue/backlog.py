@@ -77,7 +77,7 @@ class Backlog:
     ) -> None:
         """`pops_early`: an entry that a plugin refused is taken before its backoff ends when no entry is active."""
         self._cluster = cluster
-        self._pops_early = pops_early
+
         self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
         self._arrivals = 0
@@ -338,7 +338,7 @@ class Backlog:
         entry = self.queues.get(self.gangs.key(pod))
         if entry is None or entry.place is QueueName.ACTIVE:
             return False
-        admitted = entry.place is QueueName.BACKOFF and self._pops_early
+        admitted = entry.place is QueueName.BACKOFF and self.queues.backoff.backoff.early
         return self._transitions.to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
 
     # ---- time passes ----
@@ -347,7 +347,7 @@ class Backlog:
         """Move on the entries whose backoff is over or that have been parked for too long."""
         self._settle()
         for entry in self.queues.backoff.due(now):
-            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=self._pops_early)
+            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=self.queues.backoff.backoff.early)
         cutoff = self._sweeps.cutoff(now)
         overdue = self.queues.parked.parked_before(cutoff) if cutoff is not None else []
         for entry in overdue:
