@@ -71,7 +71,7 @@ OnTurn = Callable[["Controller"], None]
 
 @dataclass(frozen=True, slots=True)
 class StepListeners:
-    """Functions that watch what the controllers do: called after each step, after each write, and after each step on the
+    """Functions that watch the controllers: called after each step, after each write, and after each step on the
     controller's own thread, to take what the step left behind."""
 
     on_step: OnStep | None = None
