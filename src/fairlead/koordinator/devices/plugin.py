@@ -252,7 +252,7 @@ class DeviceSharePlugin(Plugin):
         Restricted one gives no others."""
         rows = self.rows(cycle)
         numa = settled_rows(cycle).get(row) if self._settings.aligns_with_numa else None
-        held = [left for state in usable_on(cycle, row) if (left := rows.left_of(cycle.cluster, state))]
+        held = [left for state in usable_on(cycle, row) if (left := rows.left_of(state))]
         held += [given for pod in taken_over_on(cycle, row) if (given := rows.held_by(pod))]
         if not held:
             return Limits(numa)
@@ -280,7 +280,7 @@ class DeviceSharePlugin(Plugin):
         for at, row in self._rows_apart(cycle, nodes, codes).items():
             chosen = chosen_on(cycle, row)
             choice = self._choice(classes.listed[codes[at]], note, scored=True)
-            counts = chosen is None or rows.left_of(cycle.cluster, chosen)
+            counts = chosen is None or rows.left_of(chosen)
             scores[at] = choice.node_score(self._limits(cycle, row)) if counts else 0
         return scores
 

@@ -1,6 +1,7 @@
 """DeviceRows: the devices of each node, and what the pods on it hold of them.
 
-What a pod holds stands in its annotation once it is bound; between Reserve and that moment it is kept here (`given`).
+What a pod holds stands in its annotation once it is bound; between Reserve and that moment GivenSinceReserve keeps
+it.
 
 Invariant: what is held of a device is the sum over the pods on the row; a trial that takes a pod away frees its share.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.quantity import BINARY_SI, Quantity, format_quantity, read_quantity, to_units
 from fairlead.koordinator.devices.classes import DeviceClasses
 from fairlead.koordinator.devices.request import MEMORY
+from fairlead.koordinator.given import GivenSinceReserve
 from fairlead.koordinator.kinds import KOORD_DEVICE
 from fairlead.koordinator.records.cards import VirtualFunction
 from fairlead.koordinator.reservations.holdings import reservations_of
@@ -87,8 +89,7 @@ class DeviceRows:
         self._unclassed: set[int] = set()
         """Rows that may be of another class now."""
         self._classes = DeviceClasses(cluster.table.capacity)
-        self.given: dict[str, Given] = {}
-        """What pods hold that are placed and whose annotation does not say it yet, by uid."""
+        self._given = GivenSinceReserve(cluster, held_devices)
 
     def catch_up(self) -> None:
         table, kind_index = self._cluster.table, self._kind_index
@@ -159,37 +160,28 @@ class DeviceRows:
         have left."""
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
-            return self.left_of(self._cluster, state)
-        return self._held(pod)
+            return self.left_of(state)
+        return self._given.of(pod)
 
-    def _held(self, pod: Pod) -> Given | None:
-        """An annotation counts only once its pod is bound: who died between the two left it behind."""
-        return (held_devices(pod) if pod.node_name else None) or self.given.get(pod.uid)
-
-    def left_of(self, cluster: Cluster, state: ReservationState) -> Given | None:
+    def left_of(self, state: ReservationState) -> Given | None:
         """What is left of the devices that a reservation holds."""
-        pod_state = cluster.pods.get(state.record.uid)
-        if pod_state is None:
-            return None
-        whole = held_devices(pod_state.seen) or self.given.get(pod_state.seen.uid)
+        whole = self._given.of_uid(state.record.uid)
         if not whole or not state.owners:
             return whole
         used = DeviceHoldings()
         for uid in state.owners:
-            if uid in cluster.pods and (held := self._held(cluster.pods[uid].seen)):
+            if held := self._given.of_uid(uid):
                 used.add(held)
         return {
             kind: tuple(_less(d, used.amounts.get(kind, {}).get(d.minor, {})) for d in ds) for kind, ds in whole.items()
         }
 
     def give(self, pod: Pod, row: int, given: Given) -> None:
-        self.given[pod.uid] = given
+        self._given.give(pod, given)
         self._recount(row)
-        if len(self.given) > 1024 + 2 * len(self._cluster.pods):
-            self.given = {uid: devices for uid, devices in self.given.items() if uid in self._cluster.pods}
 
     def take_back(self, pod: Pod, row: int) -> None:
-        self.given.pop(pod.uid, None)
+        self._given.take_back(pod)
         self._recount(row)
 
     def _recount(self, row: int) -> None:

@@ -303,7 +303,7 @@ class NodeNUMAResource(CachedPlugin):
     def _reusable(self, cycle: Cycle, row: int) -> Reusable:
         """What the pod may take of reservations on a row; their CPUs come first."""
         rows = self.rows(cycle)
-        left = [held for state in usable_on(cycle, row) if (held := rows.left_of(cycle.cluster, state)) is not None]
+        left = [held for state in usable_on(cycle, row) if (held := rows.left_of(state)) is not None]
         left += [held for pod in taken_over_on(cycle, row) if (held := rows.held_by(pod)) is not None]
         if not left:
             return Reusable()

@@ -1,7 +1,7 @@
 """NumaRows: what each node has of CPUs and NUMA nodes, and what the pods on it hold of them.
 
-What a pod holds stands in its annotations once it is bound; between Reserve and that moment it is kept here (`given`).
-Holdings of a row are counted on request, and anew after the row was touched, trials included.
+What a pod holds stands in its annotations once it is bound; between Reserve and that moment GivenSinceReserve keeps
+it. Holdings of a row are counted on request, and anew after the row was touched, trials included.
 
 Invariant: holdings are the sum over the pods on the row; a trial that takes a pod away frees what it holds.
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlead.core.model.quantity import read_quantity, to_units
 from fairlead.core.model.reasons import Status
+from fairlead.koordinator.given import GivenSinceReserve
 from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.numa.request import RESOURCE_SPEC, RESOURCE_STATUS, read_annotation
 from fairlead.koordinator.records.cpu_topology import CpuTopology, amplification_ratios, parse_cpus
@@ -125,8 +126,7 @@ class NumaRows:
         self._version = self._static_mark = self._content_mark = -1
         self._options: dict[int, NodeOptions] = {}
         self._holdings: dict[int, NumaHoldings] = {}
-        self.given: dict[str, PodCpus] = {}
-        """What pods hold that are placed and whose annotations do not say it yet, by uid."""
+        self._given = GivenSinceReserve(cluster, held_cpus)
         self.plain: NDArray[np.bool_] = np.ones(cluster.table.capacity, dtype=np.bool_)
         """Rows where NUMA and binding concern only pods that request them."""
         self.all_plain = True
@@ -211,22 +211,17 @@ class NumaRows:
         have left."""
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
-            return self.left_of(self._cluster, state)
-        return self._held(pod)
+            return self.left_of(state)
+        return self._given.of(pod)
 
-    def _held(self, pod: Pod) -> PodCpus | None:
-        """Annotations count only once their pod is bound: who died between the two left them behind."""
-        return (held_cpus(pod) if pod.node_name else None) or self.given.get(pod.uid)
-
-    def left_of(self, cluster: Cluster, state: ReservationState) -> PodCpus | None:
+    def left_of(self, state: ReservationState) -> PodCpus | None:
         """What is left of the CPUs and amounts that a reservation holds."""
-        pod_state = cluster.pods.get(state.record.uid)
-        whole = None if pod_state is None else held_cpus(pod_state.seen) or self.given.get(pod_state.seen.uid)
+        whole = self._given.of_uid(state.record.uid)
         if whole is None or not state.owners:
             return whole
         cpus, numa = whole.cpus, {number: dict(amounts) for number, amounts in whole.numa}
         for uid in state.owners:
-            held = self._held(cluster.pods[uid].seen) if uid in cluster.pods else None
+            held = self._given.of_uid(uid)
             if held is None:
                 continue
             cpus -= held.cpus
@@ -237,13 +232,11 @@ class NumaRows:
         return PodCpus(cpus, whole.exclusive, tuple(sorted(numa.items())))
 
     def give(self, pod: Pod, row: int, held: PodCpus) -> None:
-        self.given[pod.uid] = held
+        self._given.give(pod, held)
         self._holdings.pop(row, None)
-        if len(self.given) > 1024 + 2 * len(self._cluster.pods):
-            self.given = {uid: cpus for uid, cpus in self.given.items() if uid in self._cluster.pods}
 
     def take_back(self, pod: Pod, row: int) -> None:
-        self.given.pop(pod.uid, None)
+        self._given.take_back(pod)
         self._holdings.pop(row, None)
 
 
