@@ -30,7 +30,8 @@ class SilenceProbe:
         """Until cancelled."""
         probed_at = _now()
         while True:
-            heard = [one.heard_at for one in self._reflectors() if one.heard_at is not None]
+            # Who looks for a kind that is absent is answered now and then, which says nothing of watches.
+            heard = [one.heard_at for one in self._reflectors() if one.is_following and one.heard_at is not None]
             quiet_since = max([probed_at, *heard])
             if (left := quiet_since + SILENT_AFTER - _now()) > 0:
                 await asyncio.sleep(left)
