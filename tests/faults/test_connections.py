@@ -18,7 +18,7 @@ from fairlead.client.retries import Retries
 from fairlead.client.sockets import NOTICED_AFTER, PoolSockets
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model.flow import Change, Doc, Verb, Watch, Write
-from fairlead.core.model.kinds import LEASE, NODE, POD, Kind
+from fairlead.core.model.kinds import LEASE, NODE, POD, PRIORITY_CLASS, Kind
 from fairlead.errors import ApiError, InternalError, Interrupted, NotFound, Unreachable
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
 from tests.support.virtual_loop import jump, now, run_virtually
@@ -155,7 +155,8 @@ def test_silence_of_a_watch_is_noticed_soon_after_the_bookmark_that_did_not_come
 
 
 class Idle:
-    """A server whose watches wait for events; those that were begun before a moment never bring any more."""
+    """A server whose watches wait for events; those that were begun before a moment never bring any more. One kind is
+    absent."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Kind, WatchEvent]] = []
@@ -164,7 +165,9 @@ class Idle:
         self.down = False
         self._more = asyncio.Condition()
 
-    async def list(self, *_: Any, **__: Any) -> Page:
+    async def list(self, kind: Kind, *_: Any, **__: Any) -> Page:
+        if kind is PRIORITY_CLASS:
+            raise NotFound("the server could not find the requested resource")
         return Page([], "10")
 
     async def watch(self, kind: Kind, query: Query, **__: Any) -> AsyncIterator[WatchEvent]:
@@ -191,7 +194,7 @@ def mirrored(play: Callable[[Idle, Mirror], Any]) -> None:
     async def run() -> None:
         api = Idle()
         mirror = Mirror(api)  # type: ignore[arg-type]
-        for kind in (POD, LEASE, NODE):
+        for kind in (POD, LEASE, NODE, PRIORITY_CLASS):
             mirror.reflector(Watch(kind))
         task = asyncio.ensure_future(mirror.run())
         await asyncio.sleep(1)

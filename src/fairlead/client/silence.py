@@ -30,7 +30,9 @@ class SilenceProbe:
         """Until cancelled."""
         probed_at = _now()
         while True:
-            contacts = [one.contact_at for one in self._reflectors() if one.contact_at is not None]
+            # A look for a kind that is absent gets an answer now and then, which says nothing of watches.
+            following = [one for one in self._reflectors() if one.is_following]
+            contacts = [one.contact_at for one in following if one.contact_at is not None]
             quiet_since = max([probed_at, *contacts])
             if (left := quiet_since + SILENT_AFTER - _now()) > 0:
                 await asyncio.sleep(left)
