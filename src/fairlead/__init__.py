@@ -19,6 +19,7 @@ _HOMES = {
     "FairleadError": "errors",
     "Hint": "core.framework.plugin",
     "Interest": "core.framework.plugin",
+    "Invalid": "errors",
     "LiveScheduler": "library",
     "NodeRow": "core.state.nodes",
     "Nodes": "core.state.nodes",

@@ -75,7 +75,7 @@ def schedule(
         seed: Decides between equally good nodes.
 
     Raises:
-        ConfigError: A configuration or a manifest cannot be used.
+        ConfigError: An argument, a configuration or a manifest cannot be used.
         Invalid: An object is not valid, as an API server would say it.
     """
     make = Harness if snapshot is None else partial(Harness.from_snapshot, snapshot)

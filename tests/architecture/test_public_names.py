@@ -20,9 +20,9 @@ import fairlead.testing.strategies
 
 PUBLIC: dict[Any, str] = {
     fairlead: """
-        AfterPlacing ApiError CachedPlugin ConfigError Cycle Explanation FairleadError Hint Interest LiveScheduler
-        NodeRow Nodes Placements Plugin Pod Reason Reject SKIP Scope Status Wait interests node_filter node_score
-        schedule unresolvable unschedulable
+        AfterPlacing ApiError CachedPlugin ConfigError Cycle Explanation FairleadError Hint Interest Invalid
+        LiveScheduler NodeRow Nodes Placements Plugin Pod Reason Reject SKIP Scope Status Wait interests node_filter
+        node_score schedule unresolvable unschedulable
     """,
     fairlead.testing: """
         BudgetBuilder Builder ClaimBuilder CronJobBuilder DaemonSetBuilder DeploymentBuilder Harness JobBuilder

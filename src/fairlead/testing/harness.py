@@ -12,7 +12,7 @@ clients; from then on time passes as it does outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -90,7 +90,7 @@ class Harness:
                 objects. Experiments with very many pods do without.
 
         Raises:
-            ConfigError: A configuration cannot be used.
+            ConfigError: An argument or a configuration cannot be used.
         """
         self._clock = VirtualClock(start)
         if schedulers is None:
@@ -114,7 +114,7 @@ class Harness:
             latencies=latencies,
             perform=perform if records else partial(_without_events, self.store, perform),
         )
-        self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
+        self.apply(*_nodes(nodes))
 
     @classmethod
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
@@ -323,14 +323,44 @@ def _assembly(
     return scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)
 
 
-def _documents(one: Doc | Builder | str | Path) -> Sequence[Doc]:
+def _nodes(nodes: int | Iterable[Doc | Builder]) -> Sequence[Doc | Builder]:
+    """Raises ConfigError for what is neither a number of nodes nor nodes."""
+    if isinstance(nodes, int):
+        if nodes < 0:
+            raise ConfigError(f"{nodes} is less than none", path="nodes")
+        return [node(f"node-{index}") for index in range(nodes)]
+    if isinstance(nodes, str | Mapping | Builder) or not isinstance(nodes, Iterable):
+        hint = "give a number, or a list of builders or documents of nodes"
+        raise ConfigError(f"{nodes!r} is neither a number nor a list of nodes", path="nodes", hint=hint)
+    return list(nodes)
+
+
+def _documents(one: object) -> Sequence[Doc]:
+    """Raises ConfigError for what is none of them."""
     if isinstance(one, Builder):
         return [one.doc()]
     if isinstance(one, dict):
+        if missing := [field for field in ("apiVersion", "kind", "metadata") if not one.get(field)]:
+            raise ConfigError(f"has no {missing[0]}", path=f"object {_words(one)}")
         return [one]
-    from fairlead.testing.manifests import read_manifests
+    if isinstance(one, str | Path):
+        from fairlead.testing.manifests import read_manifests
 
-    return read_manifests(one)
+        return read_manifests(one)
+    raise _no_object(one)
+
+
+def _no_object(one: object) -> ConfigError:
+    hint = "give a document, a builder or a path"
+    if isinstance(one, Iterable):
+        hint = "give its elements one by one, as in schedule(*objects)"
+    return ConfigError(f"{_words(one)} is no object", path="objects", hint=hint)
+
+
+def _words(one: object) -> str:
+    """An argument in an error, of which the beginning will do."""
+    text = repr(one)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _short(doc: Doc) -> str:

@@ -51,7 +51,7 @@ class VolcanoSetup:
         from fairlead.config.source import read_text
         from fairlead.volcano.config.presets import PRESETS
 
-        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf))
+        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf, presets=PRESETS))
 
     @property
     def family(self) -> str:

@@ -109,7 +109,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         at=round.now,
         attempts=driver.counted,
         minimum=group.min_member,
-        members=0 if job is None else len(job.tasks),
+        members=_waiting_pods(round, group) if job is None else len(job.tasks),
         scheduled=0 if job is None else job.counts.ready,
         fits=0 if job is None else job.counts.of(TaskStatus.SUCCEEDED) + where.total(),
         where=where,
@@ -118,6 +118,12 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         blockers=blockers,
         shortages=of_members(waiting, [text for text, _ in blockers], round.cluster.table),
     )
+
+
+def _waiting_pods(round: Round, group: PodGroup) -> int:
+    """The pods of a group that no round looks at."""
+    gangs = round.cluster.gangs.named(group.namespace, group.name)
+    return max((len(gang) for gang in gangs), default=0)
 
 
 def _places(round: Round, job: Job) -> Iterator[str]:

@@ -83,6 +83,7 @@ def test_a_group_whose_queue_is_missing_is_told_so() -> None:
     explained = small_world().scheduler.explain_group("default", "lost")
     assert explained is not None
     assert explained.to_document()["message"] == 'queue: queue "nowhere" does not exist'
+    assert explained.gang.summary == "0 of 1 members fit, 1 is needed"
 
 
 def test_a_group_is_found_by_the_name_of_its_job() -> None:
