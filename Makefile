@@ -109,15 +109,18 @@ deploy: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh helm) $(BIN)/python tools/deploy/generate.py
 
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
+# `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
+FUZZ_gangs := /test_gang_fuzz.py
+FUZZ_claims := /test_claim_fuzz.py
 fuzz: $(READY)
 ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
 else
-	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz$(FUZZ_$(WHAT)) $(ARGS)
 endif
 
 # Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak

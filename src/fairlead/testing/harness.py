@@ -343,15 +343,18 @@ def _documents(one: object) -> Sequence[Doc]:
         if missing := [field for field in ("apiVersion", "kind", "metadata") if not one.get(field)]:
             raise ConfigError(f"has no {missing[0]}", path=f"object {_words(one)}")
         return [one]
-    if not isinstance(one, str | Path):
-        listed = isinstance(one, Iterable)
-        hint = (
-            "give its elements one by one, as in schedule(*objects)" if listed else "give a document, builder or path"
-        )
-        raise ConfigError(f"{_words(one)} is no object", path="objects", hint=hint)
-    from fairlead.testing.manifests import read_manifests
+    if isinstance(one, str | Path):
+        from fairlead.testing.manifests import read_manifests
 
-    return read_manifests(one)
+        return read_manifests(one)
+    raise _no_object(one)
+
+
+def _no_object(one: object) -> ConfigError:
+    hint = "give a document, a builder or a path"
+    if isinstance(one, Iterable):
+        hint = "give its elements one by one, as in schedule(*objects)"
+    return ConfigError(f"{_words(one)} is no object", path="objects", hint=hint)
 
 
 def _words(one: object) -> str:
