@@ -233,6 +233,7 @@ class LabRun:
         }[stop.when]
         self.cluster.runtime.run_until(lambda: self._clear() or over(), limit=stop.at)
         self._sampler.sample(self.time(), self.recorder, self._ask)
+        self.looked()
         self.recorder.finish()
         for name, labels, amounts in self._nodes:
             silent = self._silent.get(name, [])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from fairlead.core.framework.plugin import Interest, Plugin
 from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
 from fairlead.core.model.quantity import parse_quantity
-from fairlead.core.model.reasons import Status, unresolvable
+from fairlead.core.model.reasons import Status, unschedulable
 from fairlead.lab.scenario.documents import JOB_LABEL
 
 if TYPE_CHECKING:
@@ -120,11 +120,11 @@ class Backfill(Plugin):
         if first is None or own == first:
             return None
         if not self._overtaking:
-            return unresolvable(f"job {first} comes first")
+            return unschedulable(f"job {first} comes first")
         instant, spare = self._reservation(cycle.cluster, first, counts)
         if cycle.now + expected(self._jobs[own]) <= instant or counts.waiting.get(own, 1) * self._each[own] <= spare:
             return None
-        return unresolvable(f"job {first} has a reservation, which this pod would delay")
+        return unschedulable(f"job {first} has a reservation, which this pod would delay")
 
     def reserve(self, cycle: Cycle, row: int) -> None:
         self._started.setdefault(_job_of(cycle.pod), cycle.now)
