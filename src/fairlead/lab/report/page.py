@@ -54,7 +54,7 @@ def write_report(results: LabResults, out: str | Path) -> Path:
     measured = metrics(results)
     for figure in figures:
         _write_csv(figure, out / f"{figure.name}.csv")
-        _write_png(figure, out / f"{figure.name}.png")
+        _write_pictures(figure, out)
     measured.to_csv(out / "metrics.csv", index=False)
     name = str(results.runs["scenario"].iloc[0])
     parts = [f"<h1>{escape(name)}</h1>", _overview(results, measured), _tables(results, measured)]
@@ -203,7 +203,9 @@ def _write_csv(figure: LabFigure, file: Path) -> None:
                 writer.writerows([line.label, x, y, "", ""] for x, y in zip(line.x, line.y, strict=True))
 
 
-def _write_png(figure: LabFigure, file: Path) -> None:
+def _write_pictures(figure: LabFigure, out: Path) -> None:
+    """The figure as PNG, SVG and PDF. Equal results give equal files: these name no time and no program."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -221,7 +223,13 @@ def _write_png(figure: LabFigure, file: Path) -> None:
     labels = [one or "(none)" for one in groups_of(figure)]
     handles = [Patch(color=_LIGHT[at % COLOURS]) for at in range(len(labels))] if figure.bars else axes.lines
     picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    picture.savefig(file, dpi=120, metadata={"Software": None})
+    with matplotlib.rc_context({"svg.hashsalt": figure.name}):
+        for ending, unnamed in _PICTURES:
+            picture.savefig(out / f"{figure.name}.{ending}", dpi=120, metadata=dict.fromkeys(unnamed))
+
+
+_PICTURES = (("png", ("Software",)), ("svg", ("Date", "Creator")), ("pdf", ("CreationDate", "Creator", "Producer")))
+"""The endings, and what each format would say of when and with what it was made."""
 
 
 _LINE_STYLES: tuple[Any, ...] = ("-", (0, (6, 3)), (0, (2, 2)), (0, (8, 3, 2, 3)))

@@ -52,6 +52,11 @@ def test_two_rounds_of_two_jobs_are_measured_and_drawn(tmp_path: Path) -> None:
     for name in ("utilisation-cpu", "pending", "queues-default", "waits", "gantt-default"):
         assert (tmp_path / "report" / f"{name}.csv").stat().st_size > 20
         assert (tmp_path / "report" / f"{name}.png").stat().st_size > 5000
+        assert "</svg>" in (tmp_path / "report" / f"{name}.svg").read_text()
+        assert (tmp_path / "report" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    write_report(load(tmp_path / "runs"), tmp_path / "again")
+    for file in (tmp_path / "report").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
     assert len((tmp_path / "report" / "gantt-default.csv").read_text().splitlines()) == 5
 
 
