@@ -99,7 +99,8 @@ def about_run(directory: Path) -> Mapping[str, Any]:
 
 
 def load(directory: str | Path, *, tables: tuple[str, ...] = tuple(TABLES)) -> LabResults:
-    """All complete runs in a directory. Of tables that are not named, the DataFrames are empty."""
+    """All complete runs in a directory, those of an experiment in the order of its scenario. Of tables that are not
+    named, the DataFrames are empty."""
     need_extra()
     import pandas as pd
 
@@ -108,6 +109,8 @@ def load(directory: str | Path, *, tables: tuple[str, ...] = tuple(TABLES)) -> L
         raise ConfigError(
             "holds no complete run", file=str(directory), hint="fairlead lab run or experiment makes them"
         )
+    runs = _planned(Path(directory))
+    directories.sort(key=lambda one: (runs.index(one.name) if one.name in runs else len(runs), one.name))
     about = [about_run(one) for one in directories]
     frames = {
         name: pd.concat(
@@ -116,22 +119,20 @@ def load(directory: str | Path, *, tables: tuple[str, ...] = tuple(TABLES)) -> L
         )
         for name in TABLES
     }
-    return LabResults(pd.DataFrame(list(about)), **frames, missing=_missing(Path(directory), directories))
+    there = {one.name for one in directories}
+    return LabResults(pd.DataFrame(list(about)), **frames, missing=tuple(one for one in runs if one not in there))
 
 
-def _missing(directory: Path, complete: Sequence[Path]) -> tuple[str, ...]:
-    """The runs of an experiment that are not there; none of a directory of runs that are no experiment."""
+def _planned(directory: Path) -> list[str]:
+    """The runs of an experiment in the order of its scenario; none of a directory of runs that are no experiment."""
     mark = directory / MARK
     if not mark.is_file():
-        return ()
+        return []
     try:
         runs: list[str] = json.loads(mark.read_text(encoding="utf-8"))["runs"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            "cannot be read", file=str(mark), hint="run the experiment again, into another directory"
-        ) from error
-    there = {one.name for one in complete}
-    return tuple(one for one in runs if one not in there)
+        raise ConfigError("cannot be read", file=str(mark), hint="name another directory") from error
+    return runs
 
 
 def _table(directory: Path, name: str, about: Mapping[str, Any], *, empty: bool) -> pd.DataFrame:
