@@ -6,7 +6,6 @@ written to a temporary one, read, and removed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,13 +51,14 @@ def run(
         return load_results(play(read, key, kept / "run" if directory is None else kept, base=base))
 
 
-def experiment(scenario: Scenario, *, directory: str | Path | None = None, workers: int | None = None) -> LabResults:
+def experiment(scenario: Scenario, *, directory: str | Path | None = None, workers: int = 1) -> LabResults:
     """Play all policies of a scenario with all its loads and seeds, and return the tables of all runs.
 
     Args:
         scenario: The path of a scenario file, or a LabScenario.
         directory: Where the tables are kept. Runs that are complete there are not played again.
-        workers: How many processes play; one per core unless given.
+        workers: How many processes play. More than one import the main module again, so a script that gives a number
+            has to keep its own work behind `if __name__ == "__main__":`; notebooks need nothing.
 
     Raises:
         ConfigError: The scenario cannot be used, or the directory holds results of another one.
@@ -69,7 +69,7 @@ def experiment(scenario: Scenario, *, directory: str | Path | None = None, worke
     source = Path(scenario) if isinstance(scenario, str | Path) else scenario
     with _directory(directory) as kept:
         planned = Experiment(source, kept)
-        for _ in planned.play(workers=workers or os.cpu_count() or 1):
+        for _ in planned.play(workers=workers):
             pass
         return load_results(kept)
 
