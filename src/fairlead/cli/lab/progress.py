@@ -25,13 +25,15 @@ class LabProgress:
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
-        self._task = bar.add_task("", total=None, left="", start=True)
+        self._task = bar.add_task("", total=None, left="", visible=False)
         self._looked = 0.0
+        self._run: LabRun | None = None
 
     def follow(self, run: LabRun) -> None:
         """Show how many jobs of a run have ended."""
         began, total = time.monotonic(), len(run.jobs)
-        self._bar.update(self._task, description="jobs", total=total)
+        self._run = run
+        self._bar.update(self._task, description="jobs", total=total, visible=True)
 
         def look() -> None:
             now = time.monotonic()
@@ -44,9 +46,15 @@ class LabProgress:
 
         run.looked = look
 
+    def finish(self) -> None:
+        """Show how many jobs had ended at the end."""
+        if self._run is not None:
+            done = len(self._run.jobs) - self._run.recorder.unended
+            self._bar.update(self._task, completed=done, left="")
+
     def runs(self, total: int, *, done: int) -> None:
         """Show how many runs there are, and how many were done before."""
-        self._bar.update(self._task, description="runs", total=total, completed=done)
+        self._bar.update(self._task, description="runs", total=total, completed=done, visible=True)
 
     def run_done(self, name: str, left: float | None) -> None:
         """Count a run that is done."""
@@ -76,4 +84,6 @@ def progress_bar() -> Iterator[LabProgress]:
         TextColumn("{task.fields[left]}", markup=False),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield LabProgress(bar)
+        shown = LabProgress(bar)
+        yield shown
+        shown.finish()

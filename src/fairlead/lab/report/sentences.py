@@ -1,7 +1,8 @@
 """sentences: one sentence for each policy that says in what it is better than the baseline, and by how much.
 
 Only a few measures are named, those that people compare policies by. A difference is called one if its interval over
-seeds does not contain 0; with a single seed there is no interval, and the sentence says so.
+seeds does not contain 0; with a single seed there is no interval, and the sentence says so. Times are not compared
+where two policies did not place the same number of jobs: one that places only short jobs would have the best times.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from fairlead.lab.report.metrics import paired, summary, unit_of
 if TYPE_CHECKING:
     import pandas as pd
 
-LESS_IS_BETTER = {
-    "wait p50": "the median wait", "wait p99": "the longest waits (p99)", "makespan": "the makespan",
-    "completion p50": "the median completion time", "jobs not placed": "jobs that were not placed",
+NOT_PLACED = "jobs not placed"
+TIMES = {
+    "wait p50": "the median wait", "wait p99": "the longest waits (p99)",
+    "completion p50": "the median completion time", "makespan": "the makespan",
 }  # fmt: skip
+LESS_IS_BETTER = {NOT_PLACED: "jobs that were not placed"} | TIMES
 MORE_IS_BETTER = {
     "utilisation.cpu mean": "CPU in use", "utilisation.gpu mean": "GPUs in use", "fairness, Jain": "fairness (Jain)",
 }  # fmt: skip
@@ -57,6 +60,9 @@ def _baseline(means: dict[str, tuple[float, float]], *, compared: bool) -> str:
 
 
 def _compared(differences: dict[str, tuple[float, float]], base: dict[str, tuple[float, float]], baseline: str) -> str:
+    others = differences.get(NOT_PLACED, (0.0, 0.0))[0] != 0
+    if others:
+        differences = {name: one for name, one in differences.items() if name not in TIMES}
     better, worse, unclear = list[str](), list[str](), list[str]()
     alone = any(not isfinite(interval) for _, interval in differences.values())
     for name, (difference, interval) in differences.items():
@@ -68,6 +74,7 @@ def _compared(differences: dict[str, tuple[float, float]], base: dict[str, tuple
     parts = [f"better in {_listed(better)}"] if better else []
     parts += [f"worse in {_listed(worse)}"] if worse else []
     parts += [f"no certain difference in {_listed(unclear)}"] if unclear else []
+    parts += ["waits and the makespan are of other jobs, and not compared"] if others else []
     if not parts:
         return ""
     doubt = " (one seed, so there is no interval)" if alone else ""

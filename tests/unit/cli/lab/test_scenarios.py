@@ -116,8 +116,11 @@ def test_progress_is_shown_on_a_terminal(
     terminal = Console(file=screen, force_terminal=True, width=120)
     monkeypatch.setattr("rich.console.Console", lambda **_: terminal)
     monkeypatch.setattr(progress, "_BETWEEN", 0.0)
+    left: list[float | None] = []
+    monkeypatch.setattr(progress, "time_left", lambda seconds: left.append(seconds) or time_left(seconds))
     workers = ["--workers", "1"] if command == "experiment" else []
     lab(command, file, "--out", tmp_path / "out", *workers)
     shown = screen.getvalue()
     assert ("2/3" if command == "run" else "4/4") in shown
-    assert "left" in shown
+    assert "0/?" not in shown
+    assert [one for one in left if one is not None]

@@ -198,8 +198,8 @@ def test_a_sentence_says_what_is_better_and_by_how_much() -> None:
     assert sentences(frame, "kube") == [
         (
             "kube",
-            "the others are compared with it; the median wait 110 s, the makespan 1,010 s, "
-            "jobs that were not placed 0.",
+            "the others are compared with it; jobs that were not placed 0, the median wait 110 s, "
+            "the makespan 1,010 s.",
         ),
         (
             "fifo",
@@ -231,3 +231,14 @@ def test_every_measure_of_a_report_has_its_unit(tmp_path: Path) -> None:
 def test_nodes_are_in_the_order_of_their_numbers() -> None:
     pods = pd.DataFrame([("kube", f"node-{at}") for at in (10, 9, 2, 11)], columns=["policy", "node"])
     assert _shown_nodes(pods) == ["node-2", "node-9", "node-10", "node-11"]
+
+
+def test_times_are_not_compared_where_not_the_same_jobs_were_placed() -> None:
+    frame = measured(
+        kube__makespan=(62.0, 62.0), fifo__makespan=(60.0, 60.0),
+        kube__jobs_not_placed=(1.0, 1.0), fifo__jobs_not_placed=(2.0, 2.0),
+    )  # fmt: skip
+    assert sentences(frame, "kube")[1][1] == (
+        "against kube worse in jobs that were not placed (1 more, 100%); "
+        "waits and the makespan are of other jobs, and not compared."
+    )
