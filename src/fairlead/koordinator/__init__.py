@@ -5,5 +5,5 @@ Reading order: `small` (fit plus, scarce resources, scheduling hints), `load/`, 
 logs; none of them has a model of nodes besides the table.
 
 Further modules: admission, agents, config, descheduling, family, gates, given, grants, kinds, pod_annotations,
-read_kinds, records, replay, request_scores, scoring, sent_statuses, what_if.
+read_kinds, records, replay, request_scores, rows, scoring, sent_statuses, what_if.
 """

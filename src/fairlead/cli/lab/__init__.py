@@ -1,4 +1,4 @@
 """`fairlead lab`: the laboratory's commands.
 
-Modules: command, racing, scenarios.
+Modules: command, progress, racing, scenarios.
 """

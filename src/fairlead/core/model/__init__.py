@@ -5,6 +5,7 @@ pods of one template share), node, reasons (why something was refused), explanat
 kind of object or one arithmetic each, such as quantity, selectors, group, storage, queues.
 
 Further modules: attendance, budgets, config_maps, containers, device_claims, devices, durations, events, figures,
-gang_explanation, hashes, lack, namespaces, number_sets, owner_sizes, owners, pod_volumes, priorities, quality, quirk,
-quota, records, requests, requirements, selector_text, syntax, taints, terms, times, usage, workload_selectors.
+gang_explanation, hashes, html_tables, lack, namespaces, number_sets, owner_sizes, owners, pod_volumes, priorities,
+quality, quirk, quota, records, requests, requirements, selector_text, syntax, taints, terms, times, usage,
+workload_selectors.
 """

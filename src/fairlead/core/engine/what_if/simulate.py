@@ -16,6 +16,7 @@ from fairlead.core.engine.what_if.trial import Trial
 from fairlead.core.engine.what_if.victims import EvictionPreview, preview
 from fairlead.core.framework.explainers import QuotaExplainer
 from fairlead.core.model.explanation import SCHEMA
+from fairlead.core.model.html_tables import html_paragraph, html_table
 from fairlead.core.model.times import micro_timestamp
 from fairlead.core.state.cluster import PodPlace
 
@@ -83,6 +84,18 @@ class Forecast:
     def nodes(self) -> dict[str, str]:
         """Name to node of the pods that would have one."""
         return {pod.name: pod.node for pod in self.pods if pod.node}
+
+    def _repr_html_(self) -> str:
+        victims = (
+            (f"{one.get('namespace', '')}/{one.get('name', '')}", one.get("node", ""), one.get("rule", ""))
+            for one in self.evictions.to_document().get("victims", ())
+        )
+        placed = sum(bool(pod.node) for pod in self.pods)
+        return (
+            html_paragraph(self.verdict, f"{placed} of {len(self.pods)} pods would have a node")
+            + html_table(("pod", "node", "why not"), ((pod.name, pod.node, pod.message) for pod in self.pods))
+            + html_table(("evicted", "from", "rule"), victims)
+        )
 
     def to_document(self) -> Doc:
         doc: Doc = {
