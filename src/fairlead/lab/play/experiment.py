@@ -118,7 +118,7 @@ class Experiment:
         return play_one(*self._arguments(key))
 
     def _on_processes(self, keys: Sequence[RunKey], workers: int) -> Generator[TimedRun]:
-        """A caller that stops asking, or is interrupted, waits for the runs that are under way; no other is begun. A pool
+        """A caller that stops, or is interrupted, waits for the runs that are under way; no other is begun. A pool
         cannot take back what it has queued, so it gets no more than it has workers."""
         waiting = iter(keys)
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
