@@ -29,16 +29,18 @@ from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.journal import Journal
+from fairlead.core.engine.explain.figures import figures_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.runtime.collecting import loading
 from fairlead.runtime.live import Clock
 from fairlead.runtime.metrics import metrics_of_families
+from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.device_flags import SimulatedDevices
@@ -137,6 +139,7 @@ class EmbeddedCluster:
         self._scheduler = cluster.scheduler
         self._attendance = cluster.attendance
         telemetry = Telemetry(sources=metrics_of_families(), built_in=frozenset(BUILT_IN))
+        self._bound = telemetry.bound
         self._observation = SchedulerObservation(self._scheduler, telemetry)
         self._runtime = cluster.live(
             clock=self._clock, on_step=self._observation.after_step, on_turn=self._observation.after_turn
@@ -144,6 +147,15 @@ class EmbeddedCluster:
 
     def _answerers(self) -> list[Answerer]:
         return [] if self._scheduler is None else [answerer(partial(self._runtime.ask, self._scheduler))]
+
+    def _status(self) -> Callable[[], Awaitable[Doc]] | None:
+        scheduler = self._scheduler
+        if scheduler is None:
+            return None
+        figures = partial(self._runtime.ask, scheduler, figures_of)
+        status = SchedulerStatus(figures, elector=None, bound=self._bound, profiles=lambda: list(scheduler.profiles))
+        self._opened.enter_context(status.hearing_errors())
+        return status.document
 
     def _explainers(self) -> list[AskExplainer]:
         return [] if self._scheduler is None else [partial(self._runtime.ask, self._scheduler)]
@@ -164,6 +176,7 @@ class EmbeddedCluster:
                 answerers=self._answerers(),
                 attendance=self._attendance,
                 metrics=partial(self._observation.exposition, self._runtime),
+                status=self._status(),
             )
             try:
                 await self._server.start()

@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.cluster.server import answers, negotiation
-from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.asking import QUESTIONS_PATH, STATUS_PATH, answer_to_request
 from fairlead.cluster.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.cluster.server.explaining import explanation_document, is_explanation
 from fairlead.cluster.server.listening import Listener
@@ -85,9 +85,10 @@ class Server:
         answerers: Sequence[Answerer] = (),
         attendance: Attendance | None = None,
         metrics: Callable[[], Awaitable[bytes]] | None = None,
+        status: Callable[[], Awaitable[Doc]] | None = None,
     ) -> None:
         """`attendance` knows who acts on what; creators of objects that nobody acts on are warned. `metrics` gives what
-        /metrics answers, if there are any."""
+        /metrics answers, if there are any, and `status` how the scheduler in this process is."""
         self.store = store
         self._attendance = attendance or Attendance()
         self.host, self.port = host, port
@@ -96,6 +97,7 @@ class Server:
         self._openapi_of = OpenApi(store.registry)
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
         self._explainers, self._answerers, self._metrics = explainers, answerers, metrics
+        self._status = status
         self._watches: set[asyncio.Task[Any]] = set()
         self._listener: Listener | None = None
 
@@ -144,6 +146,8 @@ class Server:
             return _json(await explanation_document(path, self._explainers))
         if path == QUESTIONS_PATH and request.method == "POST":
             return _json(await answer_to_request(request, self._answerers))
+        if path == STATUS_PATH and request.method == "GET" and self._status is not None:
+            return _json(await self._status())
         if path == "/metrics" and request.method == "GET" and self._metrics is not None:
             return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)
