@@ -26,6 +26,8 @@ from rich.table import Table
 
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
+from fairlead.console.terminal import line, put_table
+from fairlead.console.terminal import output as standard_output
 from fairlead.core.model.kinds import POD
 from tests.support.real import contenders
 from tests.support.real.contenders import FAIRLEAD, KUBE, Contender
@@ -194,7 +196,7 @@ def _bars(results: list[Result]) -> list[Bar]:
 
 
 def _show(results: list[Result], bars: list[Bar], nodes: int, pods: int) -> None:
-    console = Console()
+    console = standard_output()
     table = Table(title=f"{pods:,} pods on {nodes:,} nodes", title_justify="left")
     for heading in ("scheduler", "pods/s", "arriving", "CPU ms/pod", "requests/pod", "connections", "of which"):
         table.add_column(heading, justify="left" if heading in ("scheduler", "of which") else "right")
@@ -203,13 +205,11 @@ def _show(results: list[Result], bars: list[Bar], nodes: int, pods: int) -> None
         rates = (f"{rate:,.0f}" for rate in (result.pods_per_second, result.pods_per_second_arriving))
         costs = (f"{cost:.2f}" for cost in (result.cpu_ms_per_pod, result.requests_per_pod))
         table.add_row(result.contender, *rates, *costs, str(result.connections), detail)
-    console.print(table)
+    put_table(console, table)
     for bar in bars:
-        verdict = "[green]met[/green]" if bar.met else "[red]missed[/red]"
+        verdict = ("met", "green") if bar.met else ("missed", "red")
         sign = "≥" if bar.higher_is_better else "≤"
-        console.print(
-            f"{bar.name}: {bar.ratio:.2f} of kube-scheduler's (bar {sign} {bar.bar:g}) {verdict}", highlight=False
-        )
+        console.print(line(f"{bar.name}: {bar.ratio:.2f} of kube-scheduler's (bar {sign} {bar.bar:g}) ", verdict))
 
 
 if __name__ == "__main__":
