@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.cli.what_if.asking import verbose_option
 from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.console.explanations import ask, connections, server_options
 from fairlead.console.terminal import output as standard_output
@@ -206,6 +207,7 @@ def _explain_workload(
     server: str | None = None,
     token_file: Path | None = None,
     changes: bool = False,
+    verbose: bool = False,
 ) -> None:
     from fairlead.cli.explain.workload import WORKLOADS, show_workload, waiting_explanation, workload_explanation
 
@@ -220,7 +222,7 @@ def _explain_workload(
 
         where = (kubeconfig, context, server, token_file)
         document |= changes_for(where, WORKLOADS[word], document["namespace"], name)
-    _answer(document, output, lambda console: show_workload(console, document))
+    _answer(document, output, lambda console: show_workload(console, document, verbose=verbose))
 
 
 def _workload_command(word: str) -> click.Command:
@@ -232,7 +234,7 @@ def _workload_command(word: str) -> click.Command:
     \b
     Exit code 0: all have a node. 3: some wait. 1: there is no such {word}.
     """
-    return click.command(word)(_asking(_changes_option(command)))
+    return click.command(word)(_asking(_changes_option(verbose_option(command))))
 
 
 for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
@@ -243,9 +245,10 @@ for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
 @click.option("-n", "--namespace", default="", help="Default: all namespaces.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @cluster_options
-def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+@verbose_option
+def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None, verbose: bool) -> None:
     """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
-    _explain_workload("waiting", "", namespace, output, kubeconfig, context)
+    _explain_workload("waiting", "", namespace, output, kubeconfig, context, verbose=verbose)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:

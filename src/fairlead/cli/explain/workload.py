@@ -162,9 +162,9 @@ def _has_ended(pod: Doc) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def show_workload(console: Console, document: dict[str, Any]) -> None:
+def show_workload(console: Console, document: dict[str, Any], *, verbose: bool = False) -> None:
     """Print how many pods have a node, why the others wait, and what would help if the document says it."""
-    from fairlead.cli.what_if.text import show_changes
+    from fairlead.cli.what_if.text import shortened, show_changes
 
     if "workload" in document:
         what = f"{document['workload']} {document['namespace']}/{document['name']}"
@@ -178,7 +178,7 @@ def show_workload(console: Console, document: dict[str, Any]) -> None:
         count = len(one["pods"])
         if index or "workload" in document:
             console.print()
-        console.print(f"{count} pod{'s'[: count != 1]}: {one['message']}")
+        console.print(f"{count} pod{'s'[: count != 1]}: {shortened(one['message'], verbose)}")
         if any(one["pods"]):
             console.print(f"  {_named(one['pods'])}")
     for line in lack_lines(document):
