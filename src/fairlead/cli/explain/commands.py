@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.cli.what_if.asking import verbose_option
 from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.console.explanations import ask, connections, server_options
+from fairlead.console.terminal import output as standard_output
 from fairlead.core.family import families, resolve
 from fairlead.errors import FairleadError
 
@@ -116,10 +118,10 @@ def pod_command(
     asked, own_namespace = connections(kubeconfig, context, server, token_file)
     document = asyncio.run(ask(asked, namespace or own_namespace, name))
     if changes and document["verdict"] not in PLACED:
-        from fairlead.cli.what_if.waiting import changes_for_pod
+        from fairlead.cli.what_if.waiting import changes_for
+        from fairlead.core.model.kinds import POD
 
-        whom = (kubeconfig, context, server, token_file)
-        document["changes"] = changes_for_pod(whom, namespace or own_namespace, name)
+        document |= changes_for((kubeconfig, context, server, token_file), POD, namespace or own_namespace, name)
     _answer(document, output, lambda console: show_pod(console, document, limit, verbose=verbose))
 
 
@@ -149,7 +151,7 @@ def podgroup_command(
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_group
 
-        document["changes"] = changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
+        document |= changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
     _answer(document, output, lambda console: show_group(console, document))
 
 
@@ -193,8 +195,6 @@ def job_command(command: click.Context, /, **options: Any) -> None:
         command.invoke(podgroup_command, called="job", **options)
     except FairleadError as unknown:
         try:
-            if options.pop("changes"):
-                click.echo("--changes looks at groups and at pods: `fairlead explain pod NAME --changes`", err=True)
             _explain_workload("job", **options)
         except FairleadError:
             raise unknown from None
@@ -207,9 +207,12 @@ def _explain_workload(
     output: str,
     kubeconfig: Path | None,
     context: str | None,
-    **_: object,
+    server: str | None = None,
+    token_file: Path | None = None,
+    changes: bool = False,
+    verbose: bool = False,
 ) -> None:
-    from fairlead.cli.explain.workload import show, waiting_explanation, workload_explanation
+    from fairlead.cli.explain.workload import WORKLOADS, show_workload, waiting_explanation, workload_explanation
 
     def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
         if word == "waiting":
@@ -217,7 +220,12 @@ def _explain_workload(
         return workload_explanation(api, word, namespace or own_namespace, name)
 
     document = ask_cluster(question, kubeconfig, context)
-    _answer(document, output, lambda console: show(console, document))
+    if changes and document["verdict"] not in PLACED:
+        from fairlead.cli.what_if.waiting import changes_for
+
+        where = (kubeconfig, context, server, token_file)
+        document |= changes_for(where, WORKLOADS[word], document["namespace"], name)
+    _answer(document, output, lambda console: show_workload(console, document, verbose=verbose))
 
 
 def _workload_command(word: str) -> click.Command:
@@ -229,7 +237,7 @@ def _workload_command(word: str) -> click.Command:
     \b
     Exit code 0: all have a node. 3: some wait. 1: there is no such {word}.
     """
-    return click.command(word)(_asking(command))
+    return click.command(word)(_asking(_changes_option(verbose_option(command))))
 
 
 for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
@@ -240,9 +248,10 @@ for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
 @click.option("-n", "--namespace", default="", help="Default: all namespaces.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @cluster_options
-def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+@verbose_option
+def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None, verbose: bool) -> None:
     """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
-    _explain_workload("waiting", "", namespace, output, kubeconfig, context)
+    _explain_workload("waiting", "", namespace, output, kubeconfig, context, verbose=verbose)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
@@ -253,9 +262,7 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
 
         click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
     else:
-        from rich.console import Console
-
-        show(Console(highlight=False))
+        show(standard_output())
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
 
 

@@ -1,7 +1,8 @@
 """`fairlead status`: leader, lag of each watch, queues, pods a second, the last error and drift of a running scheduler.
 
-The scheduler is asked on its port: the one on this machine, or where `--server` says (for a pod of the chart, after
-`kubectl port-forward`). Exit code 0 if it can work, 3 if something is wrong, 1 if no scheduler answers.
+The scheduler is found as `fairlead explain` finds it: through the kubeconfig (a cluster of `fairlead up`), then on the
+port of this machine, or where `--server` says (for a pod of the chart, after `kubectl port-forward`). Exit code 0 if it
+can work, 3 if something is wrong, 1 if no scheduler answers.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.console.cluster_access import cluster_options
+from fairlead.console.explanations import connections, server_options
 from fairlead.errors import ApiError, FairleadError
 
 if TYPE_CHECKING:
@@ -25,12 +29,12 @@ LAGS = 75.0
 
 
 @click.command("status")
-@click.option("--server", metavar="URL", help="The port of the scheduler.  [default: http://127.0.0.1:10259]")
-@click.option(
-    "--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The token for --server."
-)
+@cluster_options
+@server_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def status_command(server: str | None, token_file: Path | None, output: str) -> None:
+def status_command(
+    kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None, output: str
+) -> None:
     """Show how a running scheduler is.
 
     \b
@@ -40,28 +44,36 @@ def status_command(server: str | None, token_file: Path | None, output: str) -> 
     \b
     Exit code 0: it can work. 3: something is wrong. 1: no scheduler answers.
     """
-    from fairlead.console.explanations import OPS_PORT, connections
-
-    (connection,), _ = connections(None, None, server or OPS_PORT, token_file)
-    document = asyncio.run(_ask(connection))
+    asked, _ = connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(_first(asked))
     troubles = troubles_of(document)
     click.echo(json.dumps(document, indent=2) if output == "json" else "\n".join(as_text(document, troubles)))
     sys.exit(UNWELL if troubles else 0)
 
 
+async def _first(asked: Sequence[Connection]) -> dict[str, Any]:
+    troubles: list[str] = []
+    for connection in asked:
+        try:
+            return await _ask(connection)
+        except FairleadError as error:
+            troubles.append(str(error))
+    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
+
+
 async def _ask(connection: Connection) -> dict[str, Any]:
     from fairlead.client.client import KubeApi
-    from fairlead.cluster.server.ops_server import STATUS_PATH
+    from fairlead.cluster.server.asking import STATUS_PATH
 
     api = KubeApi(connection, attempts=1)
     try:
         answer = json.loads(await api.raw(STATUS_PATH))
     except (ApiError, json.JSONDecodeError) as error:
-        raise FairleadError(f"no scheduler answers: {error}") from error
+        raise FairleadError(str(error)) from error
     finally:
         await api.close()
     if not isinstance(answer, dict) or answer.get("kind") != "SchedulerStatus":
-        raise FairleadError(f"no scheduler answers: {connection} is not a fairlead")
+        raise FairleadError(f"{connection} is not a fairlead")
     return answer
 
 

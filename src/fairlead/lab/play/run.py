@@ -149,7 +149,9 @@ class LabRun:
     @property
     def scheduler(self) -> Scheduler:
         """The scheduler that the policy makes."""
-        return self.cluster.assembled.schedulers[0]
+        scheduler = self.cluster.assembled.scheduler
+        assert scheduler is not None
+        return scheduler
 
     @property
     def about(self) -> Mapping[str, Any]:
