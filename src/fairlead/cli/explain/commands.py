@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,24 +195,16 @@ def job_command(command: click.Context, /, **options: Any) -> None:
         command.invoke(podgroup_command, called="job", **options)
     except FairleadError as unknown:
         try:
-            _explain_workload("job", **options)
+            _explain_workload("job", options["name"], options)
         except FairleadError:
             raise unknown from None
 
 
-def _explain_workload(
-    word: str,
-    name: str,
-    namespace: str,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None = None,
-    token_file: Path | None = None,
-    changes: bool = False,
-    verbose: bool = False,
-) -> None:
+def _explain_workload(word: str, name: str, options: Mapping[str, Any]) -> None:
+    """`options` are those of the command line."""
     from fairlead.cli.explain.workload import WORKLOADS, show_workload, waiting_explanation, workload_explanation
+
+    namespace, kubeconfig, context = options["namespace"], options["kubeconfig"], options["context"]
 
     def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
         if word == "waiting":
@@ -220,17 +212,18 @@ def _explain_workload(
         return workload_explanation(api, word, namespace or own_namespace, name)
 
     document = ask_cluster(question, kubeconfig, context)
-    if changes and document["verdict"] not in PLACED:
+    if options.get("changes") and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for
 
-        where = (kubeconfig, context, server, token_file)
+        where = (kubeconfig, context, options.get("server"), options.get("token_file"))
         document |= changes_for(where, WORKLOADS[word], document["namespace"], name)
-    _answer(document, output, lambda console: show_workload(console, document, verbose=verbose))
+    verbose = bool(options.get("verbose"))
+    _answer(document, options["output"], lambda console: show_workload(console, document, verbose=verbose))
 
 
 def _workload_command(word: str) -> click.Command:
-    def command(**options: Any) -> None:
-        _explain_workload(word, **options)
+    def command(name: str, **options: Any) -> None:
+        _explain_workload(word, name, options)
 
     command.__doc__ = f"""Say where the pods of the {word} NAME are, and why the others wait, grouped by reason.
 
@@ -249,9 +242,9 @@ for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @cluster_options
 @verbose_option
-def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None, verbose: bool) -> None:
+def waiting_command(**options: Any) -> None:
     """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
-    _explain_workload("waiting", "", namespace, output, kubeconfig, context, verbose=verbose)
+    _explain_workload("waiting", "", options)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:

@@ -1,5 +1,5 @@
 """The least changes for what waits already: a pod, a group, or any owner of pods. The question is `simulate`'s,
-about the objects as they are in the cluster: whoever made a waiting pod is asked about with all of its pods, because a
+about the objects as they are in the cluster: the owner of a waiting pod is asked about with all of its pods, because a
 change is made in its template and holds for all of them.
 
 Changes are commands then, and not edits of a file that nobody named.
@@ -83,7 +83,7 @@ async def _written(api: KubeApi, objects: Sequence[Doc]) -> list[Doc]:
 
 
 async def _origin(api: KubeApi, doc: Doc) -> Doc:
-    """The object itself, or whoever controls it, and so on."""
+    """The object itself, or its controller, and so on."""
     namespace = doc["metadata"].get("namespace", "")
     owner = next((one for one in doc["metadata"].get("ownerReferences") or () if one.get("controller")), None)
     if owner is None or owner["kind"] in ("CronJob", "Node"):

@@ -63,7 +63,7 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
 
 
 def _are_served(queues: Sequence[Doc]) -> bool:
-    """Whether somebody let a group in: a scheduler of that manner, wherever its port is."""
+    """Whether somebody let a group in: a scheduler with a Volcano profile, wherever its port is."""
     return any(queue["status"].get(phase) for queue in queues for phase in _COUNTS if phase != "pending")
 
 

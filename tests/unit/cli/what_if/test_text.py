@@ -90,7 +90,7 @@ def test_what_exists_is_named_and_what_runs_is_marked() -> None:
     ]
 
 
-def test_drain_tells_the_nodes_own_pods_from_victims_elsewhere() -> None:
+def test_drain_lists_the_nodes_own_pods_apart_from_victims_elsewhere() -> None:
     own = [{"namespace": "default", "name": f"a{at}", "node": "n1"} for at in range(10)]
     own += [{"namespace": "default", "name": name, "message": SENTENCE} for name in ("w", "x")]
     victims = [{"namespace": "default", "name": "v", "from": "n1", "node": "n2"}]

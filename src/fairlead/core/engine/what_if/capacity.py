@@ -134,7 +134,7 @@ def _what_became(trial: Trial, victims: Sequence[Victim]) -> Iterator[Doc]:
 
 
 def _refusal(scheduler: Scheduler, copies: Sequence[Workload]) -> tuple[str, frozenset[str]]:
-    """Why the next one waits, and the nodes that it may never use, whoever leaves them."""
+    """Why the next one waits, and the nodes that it may never use, whatever leaves them."""
     for copy in copies:
         for pod in copy.pods:
             explained = scheduler.explain(pod["metadata"]["namespace"], pod["metadata"]["name"])

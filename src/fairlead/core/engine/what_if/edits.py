@@ -69,7 +69,7 @@ class Edit:
 
 
 def namespace_option(namespace: str) -> str:
-    """What kubectl has to be told of a namespace; nothing if it is the default one."""
+    """Arguments of kubectl for a namespace; nothing if it is the default one."""
     return "" if namespace in ("", "default") else f" -n {namespace}"
 
 
@@ -105,7 +105,7 @@ def template_edit(
 
 
 def _steps_anew(workload: Workload, later: Workload, patch: Callable[[Doc], Doc]) -> Iterator[Step]:
-    """How all old pods go before the new ones come: a Deployment does it by itself if it is told to."""
+    """How all old pods go before the new ones come: a Deployment does it by itself with strategy Recreate."""
     gone: list[str] = []
     for one in sources_of(later):
         wrapped = _wrapped(later, one, patch)
@@ -337,7 +337,7 @@ def _asking_devices(claim: Doc, count: int) -> Doc:
 
 
 def with_pods(workload: Workload, count: int) -> Edit | None:
-    """Only the first pods, and groups that want no more than those. None if nobody can be told so."""
+    """Only the first pods, and groups that want no more than those. None if no object says how many."""
     says = f"with {count} instead of {len(workload.pods)} pods"
     sources = sources_of(workload)
     loose = all(one.target.startswith("pod/") for one in sources)

@@ -69,10 +69,10 @@ def least_changes(
     found += search.holders(workload, lacks)
     if sum(not pod.node for pod in forecast.pods) == 1:
         found += search.evictions(workload)
-    told: dict[str, Edit] = {}
+    kept: dict[str, Edit] = {}
     for edit in sorted(found, key=lambda edit: edit.cost):
-        told.setdefault(edit.says.partition(" (")[0] if edit.kind == "end" else edit.says, edit)
-    return [edit.to_document() for edit in told.values()], search.tried
+        kept.setdefault(edit.says.partition(" (")[0] if edit.kind == "end" else edit.says, edit)
+    return [edit.to_document() for edit in kept.values()], search.tried
 
 
 class ChangeSearch:

@@ -29,7 +29,7 @@ class AlikeNodes:
     example: Node
     count: int
     differs: tuple[tuple[str, str], ...] = ()
-    """Labels and taints by which it is told apart from shapes that offer the same."""
+    """Labels and taints that distinguish it from shapes that offer the same."""
 
     @property
     def says(self) -> str:
@@ -55,16 +55,16 @@ def shapes_of(cluster: Cluster) -> list[AlikeNodes]:
 
 def _differs(shape: AlikeNodes, others: Sequence[AlikeNodes]) -> tuple[tuple[str, str], ...]:
     labels = {key for one in others for key in one.example.labels if key != HOSTNAME}
-    told = [
+    found = [
         (key, shape.example.labels.get(key, ""))
         for key in sorted(labels)
         if len({one.example.labels.get(key) for one in others}) > 1
     ]
     if len({one.example.taints for one in others}) > 1:
-        told.append(
+        found.append(
             ("taints", " ".join(f"{one.key}={one.value}:{one.effect}" for one in shape.example.taints) or "none")
         )
-    return tuple(told)
+    return tuple(found)
 
 
 def add_nodes(trial: Trial, shape: AlikeNodes, count: int) -> None:

@@ -56,8 +56,8 @@ def with_own_claims(trial: Trial, pod: Pod, heir: Pod) -> Pod:
 
 def _claims_of(trial: Trial, pod: Pod) -> Iterator[ResourceClaim]:
     names = {*(entry.claim for entry in pod.resource_claims), *claims_made_for(pod).values()} - {"", None}
-    shelf = trial.scheduler.cluster.object_index.of(kinds.RESOURCE_CLAIM)
+    claims = trial.scheduler.cluster.object_index.of(kinds.RESOURCE_CLAIM)
     for name in sorted(map(str, names)):
-        claim = shelf.get(f"{pod.namespace}/{name}")
+        claim = claims.get(f"{pod.namespace}/{name}")
         if isinstance(claim, ResourceClaim):
             yield claim
