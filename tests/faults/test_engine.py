@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fairlead.cli.dumping import Told, compare
+from fairlead.cli.dumping import ApiState, compare
 from fairlead.core.model import kinds
 from fairlead.core.state.preemptions import preemptions_of
 from fairlead.errors import Conflict, Forbidden, InternalError, Unreachable
@@ -232,5 +232,5 @@ def test_pods_that_have_ended_are_no_difference_between_memory_and_api(caplog: p
     world.run(30)
     assert world.phases()["short"] == "Succeeded"
     with caplog.at_level(logging.WARNING):
-        assert compare(world.scheduler, Told.by(world.store))
+        assert compare(world.scheduler, ApiState.by(world.store))
     assert "mismatch" not in caplog.text

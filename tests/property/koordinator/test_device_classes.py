@@ -112,7 +112,7 @@ def test_what_is_said_of_a_class_is_said_of_each_of_its_rows(seed: int, monkeypa
         alone = []
         for row in nodes.row_numbers().tolist():
             choice, chosen = _alone(self, cycle, row, scored=True), chosen_on(cycle, row)
-            counts = chosen is None or self.rows(cycle).left_of(cycle.cluster, chosen)
+            counts = chosen is None or self.rows(cycle).left_of(chosen)
             alone.append(choice.node_score(self._limits(cycle, row)) if choice is not None and counts else 0)
         np.testing.assert_array_equal(found, alone)
         compared["score"] += len(alone)

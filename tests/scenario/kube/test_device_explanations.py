@@ -29,7 +29,7 @@ def test_who_holds_the_devices_that_would_do() -> None:
     assert request["mostOnOneNode"]["free"] == 1
     assert [(holder["pods"], holder["devices"]) for holder in request["heldBy"]] == [(["first"], 2), (["second"], 1)]
     assert "heldBy" in request["nearest"]
-    text = "\n".join(device_lines({"devices": [request]}))
+    text = "\n".join(map(str, device_lines({"devices": [request]})))
     assert "4 devices, 4 match, 1 free, at most 1 of them on one node" in text
     assert "of pod first" in text
 
@@ -52,4 +52,4 @@ def test_the_selector_that_refuses_and_the_nearest_device() -> None:
         "fails": expressions[1:],
         "has": {"numa": 1},
     }
-    assert "refused by" in "\n".join(device_lines({"devices": [request]}))
+    assert "refused by" in "\n".join(map(str, device_lines({"devices": [request]})))

@@ -13,13 +13,20 @@ from fairlead.testing.builders import PodBuilder
 def test_annotations_say_what_a_pod_holds_and_until_then_what_it_was_given() -> None:
     cluster = Cluster()
     given: GivenSinceReserve[str] = GivenSinceReserve(cluster, lambda pod: pod.annotations.get("held"))
-    pod, told = _seen(cluster, {}), _seen(Cluster(), {"held": "b"})
+    pod, bound = _seen(cluster, {}), _seen(Cluster(), {"held": "b"})
     assert given.of(pod) is None
     given.give(pod, "a")
-    assert (given.of(pod), given.of_uid(pod.uid), given.of(told)) == ("a", "a", "b")
+    assert (given.of(pod), given.of_uid(pod.uid), given.of(bound)) == ("a", "a", "b")
     assert given.of_uid("nobody") is None
     given.take_back(pod)
     assert given.of(pod) is None
+
+
+def test_annotations_of_a_pod_that_is_not_bound_do_not_count() -> None:
+    """A scheduler that died between Reserve and Bind left them behind."""
+    given: GivenSinceReserve[str] = GivenSinceReserve(Cluster(), lambda pod: pod.annotations.get("held"))
+    left_behind = _seen(Cluster(), {"held": "b"}, node="")
+    assert given.of(left_behind) is None
 
 
 def test_pods_that_are_gone_are_forgotten() -> None:
@@ -34,8 +41,8 @@ def test_pods_that_are_gone_are_forgotten() -> None:
     assert given.of(stays) == -1
 
 
-def _seen(cluster: Cluster, annotations: dict[str, str], name: str = "pod") -> Pod:
-    doc = PodBuilder(name).doc()
+def _seen(cluster: Cluster, annotations: dict[str, str], name: str = "pod", node: str = "n") -> Pod:
+    doc = (PodBuilder(name).on(node) if annotations and node else PodBuilder(name)).doc()
     doc["metadata"] = {**doc["metadata"], "annotations": annotations, "uid": name}
     cluster.apply(Change(Happened.ADDED, kinds.POD, doc))
     return cluster.pods[name].seen

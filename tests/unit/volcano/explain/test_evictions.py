@@ -25,7 +25,7 @@ EVICTING = conf(
 def shown(document: dict[str, Any]) -> str:
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     with console.file:
-        show_pod(console, document, 5) if "pod" in document else show_group(console, document)
+        show_pod(console, document, 5, verbose=False) if "pod" in document else show_group(console, document)
         return console.export_text()
 
 

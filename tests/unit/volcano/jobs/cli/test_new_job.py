@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.errors import ConfigError
 from fairlead.volcano.jobs.cli.gpus import gpus_of
-from fairlead.volcano.jobs.cli.new_job import made_job, resources_of
+from fairlead.volcano.jobs.cli.new_job import NewJob, made_job, resources_of
 from fairlead.volcano.jobs.cli.tables import viewed
 from fairlead.volcano.jobs.cli.waiting import JobScene
 
@@ -72,7 +72,16 @@ def test_a_job_has_run_while_it_was_running_and_not_while_it_waited(phases: list
 
 
 def job(resources: Any, *, run_time: float | None = None) -> Any:
-    return made_job(
-        "train", image="x", replicas=3, minimum=None, queue="default", priority="",
-        resources=resources, run_time=run_time, plugins=(), command=(),
-    )  # fmt: skip
+    new = NewJob(
+        name="train",
+        image="x",
+        replicas=3,
+        minimum=None,
+        queue="default",
+        priority="",
+        resources=resources,
+        run_time=run_time,
+        plugins=(),
+        command=(),
+    )
+    return made_job(new)
