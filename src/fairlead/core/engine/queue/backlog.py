@@ -265,7 +265,7 @@ class Backlog:
         present = self._queues.get(entry.key)
         if present is not None:
             self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
-        elif entry.gang is None or entry.gang.pending():
+        elif self.serves(entry.pod.scheduler_name) and (entry.gang is None or entry.gang.pending()):
             entry.count_failure(now)
             self._transitions.count_blame(entry)
             strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
@@ -382,7 +382,8 @@ class Backlog:
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
         """Go on with other profiles and the same pods; a setting that is None stays as it is. All entries are gated and
-        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them."""
+        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them.
+        Entries whose profile is gone leave; `add` brings their pods again when it is back."""
         self._queues.backoff.reconfigure(initial_backoff, max_backoff)
         if unschedulable_limit is not None:
             self._sweeps.reconfigure(unschedulable_limit)
@@ -393,11 +394,19 @@ class Backlog:
         self._requeuing.reconfigure(self.hints)
         self._gates.reconfigure(profiles)
         for entry in sorted(self._queues, key=lambda entry: entry.serial):
-            if entry.place is QueueName.PARKED or not self._transitions.admit(entry):
+            if not self.serves(entry.pod.scheduler_name):
+                self._leave(entry)
+            elif entry.place is QueueName.PARKED or not self._transitions.admit(entry):
                 self._transitions.park(entry, CONFIGURATION_CHANGE.label)
             else:
                 self._queues.reorder(entry)
         self.move(CONFIGURATION_CHANGE, None, None, now)
+
+    def _leave(self, entry: Entry) -> None:
+        for pod in [entry.pod] if entry.gang is None else entry.gang.pending():
+            self.nominator.forget(pod.uid)
+            self.gangs.left(pod)
+        self._transitions.remove(entry)
 
     def _order(self, entry: Entry) -> Order:
         """The order of the active queue: gangs that have started and lack members come first, then the QueueSort plugin
