@@ -121,25 +121,35 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Where to serve health, metrics and explanations.",
 )
 @click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0 turns it off.")
-@click.option("--tls-cert-file", type=_FILE, metavar="FILE", help="Certificate of that port.")
+@click.option(
+    "--tls-cert-file",
+    type=_FILE,
+    metavar="FILE",
+    help="Certificate of that port. Read again when it changes.  [default: one that is made at the start]",
+)
 @click.option("--tls-private-key-file", type=_FILE, metavar="FILE", help="Key of that certificate.")
 @click.option(
     "--authentication-token-file",
     type=_FILE,
     metavar="FILE",
-    help="Bearer token for that port, in the place of asking the API server who may use it.",
+    help="Bearer token for that port, read again when it changes, in the place of asking the API server.",
+)
+@click.option(
+    "--insecure-http",
+    is_flag=True,
+    help="Serve that port on loopback without TLS and without tokens, to every program of the machine.",
 )
 @click.option(
     "--authentication-kubeconfig",
     type=_FILE,
     metavar="FILE",
-    help="Where tokens are reviewed when the port is not on loopback.  [default: the cluster]",
+    help="Where the tokens of those who use the port are reviewed.  [default: the cluster]",
 )
 @click.option(
     "--authorization-kubeconfig",
     type=_FILE,
     metavar="FILE",
-    help="Where access is reviewed then.  [default: the cluster]",
+    help="Where their access is reviewed.  [default: the cluster]",
 )
 @click.option(
     "--authorization-always-allow-paths",
@@ -174,6 +184,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @_leader_flag("retry-period", "Time between two tries.")
 @click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
 @click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
+@click.option(
+    "--leader-elect-first",
+    "first_lease",
+    callback=_namespaced,
+    metavar="NAMESPACE/NAME",
+    help="Take this lease first, and act only while holding both.",
+)
 @gates_option("A=true,B=false.")
 @compatible_option
 @volcano_options
@@ -224,6 +241,7 @@ def scheduler_command(**flags: Any) -> None:
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
+    _check_insecure_http(flags)
     if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
         raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
     flags["gates"] = with_compatibility(flags)
@@ -231,6 +249,8 @@ def scheduler_command(**flags: Any) -> None:
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")
     asked = SchedulerFlags.of(flags, volcano)
+    if asked.port.insecure_http and not asked.port.on_loopback:
+        raise click.UsageError(f"--insecure-http is for loopback, and --bind-address is {asked.port.bind_address}")
     config, port = effective_config(asked), asked.port
     if flags["write_config_to"] is not None:
         try:
@@ -244,3 +264,10 @@ def scheduler_command(**flags: Any) -> None:
         asyncio.run(run(asked, config))
     except OSError as error:
         raise FairleadError(f"cannot listen on {port.bind_address}:{port.secure_port}: {error.strerror}") from error
+
+
+def _check_insecure_http(flags: dict[str, Any]) -> None:
+    """Who asks for plain HTTP asks for no certificate and no token."""
+    for name in ("tls_cert_file", "authentication_token_file"):
+        if flags["insecure_http"] and flags[name] is not None:
+            raise click.UsageError(f"--insecure-http and --{name.replace('_', '-')} exclude each other")

@@ -34,8 +34,10 @@ _DOING = {
 class OncePerMinute:
     """Logs a cause once a minute at most. What was held back is counted in the cause's next line."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, every: float = 60.0) -> None:
-        self._clock, self._every = clock, every
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, every: float = 60.0, log: logging.Logger = log
+    ) -> None:
+        self._clock, self._every, self._log = clock, every, log
         self._said: dict[object, tuple[float, int]] = {}
 
     def say(self, cause: object, level: int, text: str, *arguments: object) -> None:
@@ -48,7 +50,7 @@ class OncePerMinute:
             self._said = {known: said for known, said in self._said.items() if now - said[0] < self._every}
         self._said[cause] = (now, 0)
         more = f" (and {held_back} more since this was last said)" if held_back else ""
-        log.log(level, text + "%s", *arguments, more)
+        self._log.log(level, text + "%s", *arguments, more)
 
 
 class ApiReporter:

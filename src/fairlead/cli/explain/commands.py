@@ -1,7 +1,6 @@
 """`fairlead explain pod NAME`, `explain podgroup NAME`: why it is where it is, or waits, from the one that decided.
 
-The scheduler is found through the kubeconfig (a cluster of `fairlead up` answers there), then on the port of a
-`fairlead scheduler` on this machine, or where `--server` says.
+`console/scheduler_search.py` says how the scheduler is found.
 
 Exit codes: 0 the pod is placed; 3 it waits; 1 it is not known, or no scheduler answers; 2 wrong usage.
 """
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import ask_cluster, cluster_options
-from fairlead.console.explanations import ask, connections, server_options
+from fairlead.console.explanations import ask
+from fairlead.console.scheduler_search import Asked, namespace_of, server_options
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -94,29 +94,19 @@ _changes_option = click.option(
 @_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
 @_changes_option
-def pod_command(
-    name: str,
-    namespace: str,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None,
-    token_file: Path | None,
-    limit: int,
-    changes: bool,
-) -> None:
+def pod_command(name: str, namespace: str, output: str, limit: int, changes: bool, **options: Any) -> None:
     """Explain where the pod NAME is, or why it is nowhere yet.
 
     \b
     Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked, own_namespace = connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(ask(asked, namespace or own_namespace, name))
+    asked = Asked.of(options)
+    where = namespace or namespace_of(asked)
+    document = asyncio.run(ask(asked, where, name))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_pod
 
-        whom = (kubeconfig, context, server, token_file)
-        document["changes"] = changes_for_pod(whom, namespace or own_namespace, name)
+        document["changes"] = changes_for_pod(asked, where, name)
     _answer(document, output, lambda console: show_pod(console, document, limit))
 
 
@@ -124,29 +114,21 @@ def pod_command(
 @_asking
 @_changes_option
 def podgroup_command(
-    name: str,
-    namespace: str,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None,
-    token_file: Path | None,
-    changes: bool = False,
-    called: str = "podgroup",
+    name: str, namespace: str, output: str, changes: bool = False, called: str = "podgroup", **options: Any
 ) -> None:
     """Explain how much of the group NAME has places, and what the rest lacks.
 
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked, own_namespace = connections(kubeconfig, context, server, token_file)
-    where = namespace or own_namespace
+    asked = Asked.of(options)
+    where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name, plural="podgroups", called=called))
-    _add_quota_lacks(document, where, name, (kubeconfig, context))
+    _add_quota_lacks(document, where, name, (asked.kubeconfig, asked.context))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_group
 
-        document["changes"] = changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
+        document["changes"] = changes_for_group(asked, document["podGroup"])
     _answer(document, output, lambda console: show_group(console, document))
 
 
@@ -190,9 +172,10 @@ def job_command(command: click.Context, /, **options: Any) -> None:
         command.invoke(podgroup_command, called="job", **options)
     except FairleadError as unknown:
         try:
-            if options.pop("changes"):
+            if options["changes"]:
                 click.echo("--changes looks at groups and at pods: `fairlead explain pod NAME --changes`", err=True)
-            _explain_workload("job", **options)
+            own = ("name", "namespace", "output", "kubeconfig", "context")
+            _explain_workload("job", **{name: options[name] for name in own})
         except FairleadError:
             raise unknown from None
 
@@ -204,8 +187,6 @@ def _explain_workload(
     output: str,
     kubeconfig: Path | None,
     context: str | None,
-    server: str | None = None,
-    token_file: Path | None = None,
 ) -> None:
     from fairlead.cli.explain.workload import show, waiting_explanation, workload_explanation
 
@@ -219,8 +200,9 @@ def _explain_workload(
 
 
 def _workload_command(word: str) -> click.Command:
-    def command(**options: Any) -> None:
-        _explain_workload(word, **options)
+    def command(name: str, namespace: str, output: str, **options: Any) -> None:
+        asked = Asked.of(options)
+        _explain_workload(word, name, namespace, output, asked.kubeconfig, asked.context)
 
     command.__doc__ = f"""Say where the pods of the {word} NAME are, and why the others wait, grouped by reason.
 

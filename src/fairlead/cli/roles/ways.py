@@ -7,7 +7,8 @@
     controllers  Volcano's controllers alone
     koordinator  in koord-scheduler's place: a kube profile with Koordinator's plugins
     descheduler  in koord-descheduler's place, alone
-    reader       commands that only look: explain, status, queue, snapshot save, bug-report, record
+    reader       commands that only look: explain, status, queue, simulate, capacity, evictions, snapshot save,
+                 bug-report, record
 
 `extras` are rights that only some users of a way need.
 """
@@ -18,14 +19,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.cluster.server.asking import QUESTIONS_PATH
 from fairlead.console.roles import grants
 from fairlead.console.roles.grants import Grant, distinct, of_kinds, of_task, of_watches
 from fairlead.console.roles.needs import Needs, Tasks, tasks_of_plugins
+from fairlead.core.model.kinds import LEASE
 from fairlead.volcano.family import VOLCANO_CONTROLLERS
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Watch
 
+ASKED_AT = (QUESTIONS_PATH,)
 LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
 """Paths of the scheduler's own port, which asks the API server who may read them."""
 
@@ -102,8 +106,8 @@ def _reader() -> Needs:
     from fairlead.core.state.object_index import WATCHED
     from fairlead.kube.replay.recorder import WATCHES
 
-    read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_watches(WATCHES)
-    return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT)
+    read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_kinds([LEASE], ["get"]) + of_watches(WATCHES)
+    return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT, posted=ASKED_AT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
     files ─▶ expand, with what admission reads of the cluster ─▶ question ─▶ the scheduler of a cluster or snapshot
 
-The scheduler is found as `fairlead explain` finds it: through the kubeconfig, then on the port of a `fairlead
-scheduler` on this machine, or where `--server` says.
+The scheduler is found as `fairlead explain` finds it (`console/scheduler_search.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.explanations import connections, server_options
-from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, Unreachable
+from fairlead.console.scheduler_search import Asked, cluster_of, first_answer, namespace_of, server_options
+from fairlead.errors import Forbidden, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
@@ -34,11 +33,8 @@ WAITS = 3
 class Whom:
     """Which scheduler is asked."""
 
-    kubeconfig: Path | None
-    context: str | None
-    server: str | None
-    token_file: Path | None
-    snapshot: Path | None
+    asked: Asked
+    snapshot: Path | None = None
     volcano: str | None = None
     config: Path | None = None
 
@@ -79,12 +75,12 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def whom(options: dict[str, Any]) -> Whom:
     """Takes the options of `asking_options` out of a command's."""
-    return Whom(**{name: options.pop(name) for name in Whom.__slots__})
+    return Whom(Asked.of(options), *(options.pop(name) for name in ("snapshot", "volcano", "config")))
 
 
 def own_namespace(whom: Whom) -> str:
     """The namespace that is meant when none is named."""
-    return connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)[1] or "default"
+    return namespace_of(whom.asked) or "default"
 
 
 def put_question(whom: Whom, question: Doc, documents: Sequence[Doc] = ()) -> Doc:
@@ -107,40 +103,26 @@ def _ask_snapshot(whom: Whom, snapshot: Path, question: Doc, documents: Sequence
 
 
 async def _ask(whom: Whom, question: Doc, documents: Sequence[Doc]) -> Doc:
-    from fairlead.client.client import KubeApi
     from fairlead.cluster.server.asking import QUESTIONS_PATH
 
-    asked, _ = connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
-    troubles: list[str] = []
     objects: list[Doc] | None = None if documents else []
-    for connection in asked:
-        api = KubeApi(connection, attempts=1)
-        try:
-            if objects is None:
-                objects = await _expanded(await _cluster(whom, connection), documents)
-            return await api.post(QUESTIONS_PATH, {**question, "objects": objects} if objects else question)
-        except (NotFound, MethodNotAllowed):
-            troubles.append(f"{connection} has no scheduler that answers questions")
-        except (Unreachable, json.JSONDecodeError) as error:
-            troubles.append(str(error))
-        finally:
-            await api.close()
-    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
+
+    async def put(api: KubeApi) -> Doc:
+        nonlocal objects
+        if objects is None:
+            objects = await _expanded(cluster_of(whom.asked), documents)
+        return await api.post(QUESTIONS_PATH, {**question, "objects": objects} if objects else question)
+
+    return await first_answer(whom.asked, put)
 
 
-async def _cluster(whom: Whom, connection: Connection) -> Connection:
-    """Where the API is that the objects would be applied to."""
-    if whom.server is None:
-        return connection
-    from fairlead.client.credentials import connect
-
-    return connect(None if whom.kubeconfig is None else str(whom.kubeconfig), whom.context)
-
-
-async def _expanded(connection: Connection, documents: Sequence[Doc]) -> list[Doc]:
+async def _expanded(connection: Connection | None, documents: Sequence[Doc]) -> list[Doc]:
+    """What the documents would become in the cluster; where none is known, what they say by themselves."""
     from fairlead.assembly.expansion import expand
     from fairlead.client.client import KubeApi
 
+    if connection is None:
+        return expand([_in_namespace(doc, "") for doc in documents], [], now=time.time())
     api = KubeApi(connection, attempts=2)
     try:
         placed = [_in_namespace(doc, connection.namespace) for doc in documents]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.what_if.asking import Whom, context_of_cluster, put_question
@@ -26,6 +25,7 @@ from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB, VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
+    from fairlead.console.scheduler_search import Asked
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
@@ -40,41 +40,34 @@ class WaitingObjects:
     uids: list[str] = field(default_factory=list)
 
 
-def changes_for_pod(
-    whom: tuple[Path | None, str | None, str | None, Path | None], namespace: str, name: str
-) -> list[dict[str, Any]]:
+def changes_for_pod(asked: Asked, namespace: str, name: str) -> list[dict[str, Any]]:
     """What would let a waiting pod run, as documents, the cheapest first."""
 
     async def read(api: KubeApi, _: str) -> WaitingObjects:
         pod = _pending(await api.get(kinds.POD, namespace, name))
         return WaitingObjects([pod], [pod["metadata"]["uid"]])
 
-    return _changes(whom, ask_cluster(read, whom[0], whom[1]))
+    return _changes(asked, ask_cluster(read, asked.kubeconfig, asked.context))
 
 
-def changes_for_group(
-    whom: tuple[Path | None, str | None, str | None, Path | None], group: Doc
-) -> list[dict[str, Any]]:
+def changes_for_group(asked: Asked, group: Doc) -> list[dict[str, Any]]:
     """What would let a group run as a whole. `group` is the podGroup of its explanation: apiGroup, namespace, name."""
 
     async def read(api: KubeApi, _: str) -> WaitingObjects:
         return await _group(api, group["apiGroup"], group["namespace"], group["name"])
 
-    found = ask_cluster(read, whom[0], whom[1])
-    return _changes(whom, found) if any(one["kind"] == "Pod" for one in found.objects) else []
+    found = ask_cluster(read, asked.kubeconfig, asked.context)
+    return _changes(asked, found) if any(one["kind"] == "Pod" for one in found.objects) else []
 
 
-def _changes(
-    whom: tuple[Path | None, str | None, str | None, Path | None], waiting: WaitingObjects
-) -> list[dict[str, Any]]:
+def _changes(asked: Asked, waiting: WaitingObjects) -> list[dict[str, Any]]:
     question = {
         "kind": "SimulateQuestion",
         "changes": True,
         "objects": waiting.objects,
         "replaces": waiting.uids,
     }
-    kubeconfig, context, server, token_file = whom
-    answer = put_question(Whom(kubeconfig, context, server, token_file, None), question)
+    answer = put_question(Whom(asked), question)
     found: list[dict[str, Any]] = answer.get("changes", [])
     return found
 

@@ -1,7 +1,6 @@
 """OpsServer: the port on which a running scheduler is watched. Health, metrics, its configuration, and explanations.
 
-Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked, which on
-loopback lets everybody in.
+Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked.
 """
 
 from __future__ import annotations
@@ -46,9 +45,14 @@ class Vitals:
     livez: Mapping[str, Check]
     readyz: Mapping[str, Check]
 
+    def failing(self) -> list[str]:
+        """What keeps it from being ready, by name."""
+        return [title for title, holds in self.readyz.items() if not holds()]
+
 
 class OpsServer:
     """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document.
+    `standing_by` is what questions are refused with while another replica leads: this one may know no cluster at all.
     `always_allowed` are paths beside health for which the guard is not asked; one that ends in `*` is a prefix."""
 
     def __init__(
@@ -65,6 +69,7 @@ class OpsServer:
         port: int = 0,
         guard: PortGuard | None = None,
         always_allowed: Sequence[str] = (),
+        standing_by: Callable[[], ApiError | None] = lambda: None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.host, self.port = host, port
@@ -74,6 +79,7 @@ class OpsServer:
         self._explainers, self._answerers = explainers, answerers
         self._guard = guard or Open(host)
         self._always_allowed = always_allowed
+        self._standing_by = standing_by
         self._tls = tls
         self._listener: Listener | None = None
 
@@ -115,6 +121,7 @@ class OpsServer:
             self._reset()
             return web.Response(text="metrics reset\n")
         if path == QUESTIONS_PATH and request.method == "POST":
+            self._check_leading()
             may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
             return _json(await answer_to_request(request, self._answerers, may_list))
         if request.method != "GET":
@@ -127,8 +134,14 @@ class OpsServer:
             return _json(await self._status())
         if is_explanation(path):
             await self._guard.check_pods(request.headers.get("Authorization", ""), explained_namespace(path))
+            self._check_leading()
             return _json(await explanation_document(path, self._explainers))
         return web.Response(status=404, text="404 page not found\n")
+
+    def _check_leading(self) -> None:
+        error = self._standing_by()
+        if error is not None:
+            raise error
 
     def _is_open(self, path: str) -> bool:
         return any(
