@@ -88,6 +88,7 @@ def vitals_of(
             **informed,
             "shutdown": lambda: not stopping.is_set(),
             "sched-handler-sync": synced,
+            "modes": lambda: not runtime.held,
             "api": health.ready,
         },
     )

@@ -87,6 +87,11 @@ class Reflector:
         if not watch.optional:
             self.watch = watch
 
+    @property
+    def denied(self) -> bool:
+        """Whether the server does not let this account read it."""
+        return self._denied
+
     def is_ready_for(self, watch: Watch) -> bool:
         """Whether all that there is has been told; to who can do without: also if we may not read it."""
         return watch.optional if self._denied else self.listed

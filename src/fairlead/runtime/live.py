@@ -117,6 +117,11 @@ class LiveRuntime:
             driver.stop()
 
     @property
+    def held(self) -> frozenset[str]:
+        """Parts of controllers that wait for what this account may not read."""
+        return frozenset().union(*(driver.held for driver in self._drivers))
+
+    @property
     def stepping(self) -> bool:
         """Whether every controller has seen the whole of what it watches, and made its first step."""
         return all(driver.steps for driver in self._drivers)
@@ -175,12 +180,17 @@ class _Driver:
         self._turning: asyncio.Future[_Outcome] | None = None
         self._failures = 0
         self._untold: set[str] = set()
+        self._held: frozenset[str] = frozenset()
         self._said = OncePerMinute()
         self._rng = random.Random(self.name)
         self._following: Following
         self._followed = 0
         world.anticipate(controller.watches)
         self.writer = world.writer(self._receive, in_flight=limits.in_flight)
+
+    @property
+    def held(self) -> frozenset[str]:
+        return self._held
 
     def follow(self) -> None:
         """Collect changes from now on. Called when the first step is near, because nobody drains the inbox before."""
@@ -270,11 +280,19 @@ class _Driver:
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
         """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         now = self._clock.now()
+        self._hold()
         writes = self.controller.step(now, changes, replies)
         self._tell_troubles(now)
         if self._on_turn is not None:
             self._tell(self._on_turn, self.controller)
         return writes, self.controller.wake_at()
+
+    def _hold(self) -> None:
+        """Say which parts of the controller have to wait, to controllers that have parts."""
+        held = self._following.held
+        if held != self._held:
+            self._held = held
+            getattr(self.controller, "hold")(held)  # noqa: B009 (only controllers whose watches name parts have it)
 
     def _tell_troubles(self, now: float) -> None:
         """Log what went wrong for single objects in the step of that time, for controllers that remember it."""

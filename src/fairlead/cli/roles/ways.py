@@ -3,6 +3,7 @@
     second       beside kube-scheduler, for pods that name it
     default      in kube-scheduler's place
     volcano      in Volcano's place: its scheduler and its controllers in one process
+    both         in Volcano's place, and beside or in the place of kube-scheduler: both in one process
     shards       several active replicas in Volcano's manner, each with nodes of its own
     controllers  Volcano's controllers alone
     koordinator  in koord-scheduler's place: a kube profile with Koordinator's plugins
@@ -76,6 +77,18 @@ def _volcano() -> Needs:
     return tasks.needs([*_volcano_watches(), *_controller_watches()])
 
 
+def _both() -> Needs:
+    tasks = Tasks(
+        places=True,
+        kube=True,
+        of_families=[("volcano", "rounds")],
+        controllers=VOLCANO_CONTROLLERS,
+        elects=True,
+        asks_who=True,
+    )
+    return tasks.needs([*_kube_watches(), *_volcano_watches(), *_controller_watches()])
+
+
 def _shards() -> Needs:
     tasks = [("volcano", "rounds"), ("volcano", "shards")]
     return Tasks(places=True, of_families=tasks, asks_who=True).needs(_volcano_watches())
@@ -124,6 +137,11 @@ WAYS: Mapping[str, Way] = {
     "second": Way("beside kube-scheduler, for pods that name it", _second, ("owners", "replacing", "evictions")),
     "default": Way("in kube-scheduler's place", _second, ("owners", "replacing", "evictions")),
     "volcano": Way("in Volcano's place, with its controllers", _volcano, ("cards", "evictions")),
+    "both": Way(
+        "in Volcano's place and beside or in the place of kube-scheduler, in one process",
+        _both,
+        ("owners", "cards", "replacing", "evictions"),
+    ),
     "shards": Way("several active replicas in Volcano's manner", _shards, ("cards", "evictions")),
     "controllers": Way("Volcano's controllers alone", _controllers, lease=("volcano-system", "vc-controller-manager")),
     "koordinator": Way("in koord-scheduler's place", _koordinator, ("owners", "replacing", "evictions")),

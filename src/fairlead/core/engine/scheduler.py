@@ -37,6 +37,7 @@ from fairlead.core.engine.watching import watches_of
 from fairlead.core.framework.effects import Effects
 from fairlead.core.model.flow import Change, OutsideWork, Reply, Watch, Write
 from fairlead.core.state.cluster import Cluster, PodPlace
+from fairlead.core.state.object_index import MODES
 
 if TYPE_CHECKING:
     from fairlead.core.framework.meter import Meter
@@ -83,6 +84,7 @@ class Scheduler:
         self._follow(profiles)
         self.upkeep = Upkeep(profiles, cluster)
         self.ledger = EvictionLedger(options.evictions_in)
+        self._modes_held = False
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
 
@@ -107,7 +109,8 @@ class Scheduler:
         look_after(bindings.due(now, self.cluster.table.alive))
         self.guard.do("looking after statuses", self.upkeep.step, now, output)
         for mode in modes:
-            mode.step(now, changes, self.interrupted_by)
+            if mode is self.pods or not self._modes_held:
+                mode.step(now, changes, self.interrupted_by)
         self.guard.tick(now)
         output.add(self.parts.effects.take_writes())
         output.add(self.ledger.note(output.writes, self.cluster, now))
@@ -121,8 +124,13 @@ class Scheduler:
             self.watches = (*self.watches, *(Watch(kind, optional=True) for kind in unwatched))
         return bool(unwatched)
 
+    def hold(self, parts: Collection[str]) -> None:
+        """Let these parts wait from now on: nobody may read what they need."""
+        self._modes_held = MODES in parts
+
     def wake_at(self) -> float | None:
-        times = [self.bindings.wake_at(), self.upkeep.wake_at(), *(mode.wake_at(self.now) for mode in self.modes)]
+        modes = self.modes[:1] if self._modes_held else self.modes
+        times = [self.bindings.wake_at(), self.upkeep.wake_at(), *(mode.wake_at(self.now) for mode in modes)]
         return min([at for at in times if at is not None], default=None)
 
     def unanswered(self) -> list[Write]:

@@ -152,3 +152,17 @@ def test_a_reader_may_ask_questions_and_find_the_leader() -> None:
     assert ("/apis/fairlead.io/*", "get") in paths
     leases = [one for one in rules if "leases" in one.get("resources", ())]
     assert [one["verbs"] for one in leases] == [["get"]], "to read which replica leads, and its certificate"
+
+
+def rights(way: str) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in cluster_rules(way)
+        for group in rule.get("apiGroups", ())
+        for resource in rule.get("resources", ())
+        for verb in rule["verbs"]
+    }
+
+
+def test_both_in_one_process_may_what_each_may_alone_and_no_more() -> None:
+    assert rights("both") == rights("second") | rights("volcano")
