@@ -67,7 +67,7 @@ async def test_every_object_is_accepted_and_nothing_is_left_behind(control_plane
         await lab.define(*MONITORING)
         await lab.make(k.NAMESPACE, {"metadata": {"name": SPACE}})
         before = await asyncio.to_thread(everything, lab)
-        for mode in ("second", "default", "volcano", "shards", "koordinator"):
+        for mode in ("second", "default", "both", "volcano", "shards", "koordinator"):
             sets = ("--set", f"mode={mode},{EVERYTHING}")
             printed = helm(lab, "template", "trial", str(CHART), "--kube-version", "1.36.0", *sets)
             objects = lab.plane.directory / f"{mode}.yaml"
@@ -109,6 +109,8 @@ async def replica(lab: Lab, image: Image, number: int) -> Pod:
     spec: dict[str, Any] = workload["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}" == image.user
     config = await lab.api.get(k.CONFIG_MAP, SPACE, spec["volumes"][0]["configMap"]["name"])
     token = lab.kubectl("create", "token", spec["serviceAccountName"], "-n", SPACE)
     account = {"token": token.strip(), "ca.crt": lab.plane.ca, "namespace": SPACE}

@@ -7,16 +7,23 @@ on SIGTERM and SIGINT, and with 1 when the lease is lost; the next process in li
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
+from fairlead.console.command_group import exit_code_of
 from fairlead.core.model.durations import parse_duration
 from fairlead.errors import FairleadError
 from fairlead.volcano.cli.flags import volcano_options, volcano_setup
+
+if TYPE_CHECKING:
+    from fairlead.cli.scheduler_flags import SchedulerFlags
+    from fairlead.kube.config.records import KubeConfig
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,7 +57,17 @@ def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
 
 
 class _KubeFlags(click.Command):
-    """Tells those who bring kube-scheduler's flags along which of them mean nothing here."""
+    """Names the flags of kube-scheduler that mean nothing here, and logs in the form that was asked for to the end."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Whoever reads the log as JSON gets what ends the process as JSON too."""
+        try:
+            return super().invoke(ctx)
+        except FairleadError as error:
+            if ctx.params.get("form") != "json":
+                raise
+            logging.getLogger("fairlead.scheduler").error("%s", error)
+            sys.exit(exit_code_of(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -260,10 +277,31 @@ def scheduler_command(**flags: Any) -> None:
                 f"{flags['write_config_to']} cannot be written: {error.strerror}", param_hint="'--write-config-to'"
             ) from None
         return
+    _say_what_starts(asked, config)
     try:
         asyncio.run(run(asked, config))
     except OSError as error:
         raise FairleadError(f"cannot listen on {port.bind_address}:{port.secure_port}: {error.strerror}") from error
+
+
+def _say_what_starts(asked: SchedulerFlags, config: KubeConfig) -> None:
+    """The first line of the log: what runs, by which file, for whom and in which role."""
+    from fairlead import __version__
+
+    volcano, election = asked.volcano, config.leader_election
+    modes = [*(["kube"] if volcano is None or not volcano.only else []), *(["volcano"] if volcano is not None else [])]
+    profiles = [profile.scheduler_name for profile in config.profiles] if "kube" in modes else []
+    names = [*profiles, *(volcano.scheduler_names if volcano is not None else ())]
+    leases = ["/".join(asked.first_lease)] if asked.first_lease is not None else []
+    leases += [f"{election.resource_namespace}/{election.resource_name}"]
+    about = {
+        "version": __version__,
+        "modes": ",".join(modes),
+        "profiles": ",".join(names),
+        "config": str(asked.config.config or asked.config.policy_config_file or "none"),
+        "role": f"stands for {','.join(leases)}" if election.leader_elect else "acts without a lease",
+    }
+    logging.getLogger("fairlead.scheduler").info("fairlead scheduler starts", extra=about)
 
 
 def _check_insecure_http(flags: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ from fairlead.errors import ApiError, NotFound
 from fairlead.kube.config.document import to_document
 from fairlead.runtime.api_health import ApiHealth
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
-from fairlead.runtime.metrics import metrics_of_families
+from fairlead.runtime.metrics import about_process, metrics_of_families
 from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
@@ -101,7 +101,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             flags,
             requests=lambda: _requests(connection, api),
             leading=lambda: leading_of(elector, config),
-            also=lambda: health.metrics(),
+            also=lambda: (*health.metrics(), *about_process(assembly.refused, vitals.failures())),
         )
         refused = RefusedPods(world.view, scheduler.profiles, replace=flags.replace_refused_pods)
         observation = SchedulerObservation(
@@ -283,6 +283,7 @@ def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags, end: Callable[[],
     if flags.config.config is not None:
         load = partial(_load, assembly, flags, flags.config.config)
         watcher = ConfigWatcher(flags.config.config, load, tell_of_file)
+        assembly.follow(watcher)
         looks.append(partial(_look, assembly, watcher, end))
     return looks + assembly.looks_of_setups(tell_of_file)
 

@@ -26,7 +26,7 @@ from fairlead.runtime.status import Rate
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.core.model.figures import Decision, Sample
+    from fairlead.core.model.figures import Decision, EvictedPod, Sample
     from fairlead.runtime.metrics import MetricsSource
 
 log = logging.getLogger("fairlead.scheduler")
@@ -60,6 +60,7 @@ class Telemetry:
         self._tell = tell
         self._built_in = built_in
         self._attempts: Counter[tuple[str, str]] = Counter()
+        self._evictions: Counter[str] = Counter()
         self._attempt_seconds = Histogram(metrics.ATTEMPT_SECONDS)
         self._algorithm_seconds = Histogram(metrics.ALGORITHM_SECONDS)
         self._victims = Histogram(metrics.VICTIMS)
@@ -111,6 +112,9 @@ class Telemetry:
             self._sampled(observed.samples)
         for source in self._sources:
             source.take(observed)
+        for evicted in observed.evicted:
+            self._evictions[evicted.rule] += 1
+            _log_eviction(evicted)
         for complaint in observed.complaints:
             self._said.say(complaint.partition(":")[0], logging.WARNING, "%s", complaint)
         self._until_named -= len(observed.algorithm)
@@ -169,6 +173,7 @@ class Telemetry:
     def reset(self) -> None:
         """Forget what was added up here; what the scheduler itself counts stays."""
         self._attempts.clear()
+        self._evictions.clear()
         for histogram in self._histograms():
             histogram.reset()
         for source in self._sources:
@@ -176,6 +181,7 @@ class Telemetry:
 
     def collect(self) -> Iterator[Metric]:
         yield counter(metrics.ATTEMPTS, self._attempts)
+        yield counter(metrics.EVICTED, {(rule,): count for rule, count in self._evictions.items()})
         for histogram in self._histograms():
             yield histogram.family()
         figures = self._figures
@@ -199,6 +205,11 @@ class Telemetry:
             self._point_seconds,
             self._plugin_seconds,
         )
+
+
+def _log_eviction(evicted: EvictedPod) -> None:
+    about = {"pod": evicted.pod, "node": evicted.node, "for": evicted.beneficiary, "rule": evicted.rule}
+    log.info("Evicted pod", extra=about | {"priority": evicted.priority, "lostSeconds": round(evicted.lost, 1)})
 
 
 def _log_decision(decision: Decision) -> None:

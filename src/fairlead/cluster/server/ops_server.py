@@ -47,7 +47,11 @@ class Vitals:
 
     def failing(self) -> list[str]:
         """What keeps it from being ready, by name."""
-        return [title for title, holds in self.readyz.items() if not holds()]
+        return [title for title, fails in self.failures().items() if fails]
+
+    def failures(self) -> dict[str, bool]:
+        """Whether each check of readiness fails."""
+        return {title: not holds() for title, holds in self.readyz.items()}
 
 
 class OpsServer:

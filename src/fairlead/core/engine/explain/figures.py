@@ -62,6 +62,7 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
         samples=_emptied(meter.samples) if meter is not None else (),
         victims=victims,
         complaints=_emptied(scheduler.backlog.complaints),
+        evicted=scheduler.ledger.take_new(),
         lapses=_emptied(meter.lapses) if meter is not None else (),
         costliest=None if meter is None else meter.costliest(),
     )
