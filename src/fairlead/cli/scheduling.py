@@ -24,6 +24,7 @@ from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
 from fairlead.cli.dumping import Told, compare, dump
 from fairlead.cli.observation import SchedulerObservation
+from fairlead.cli.refusals import announce_on
 from fairlead.cli.reloading import follow_files, tell_of_file
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_election import elector_of, leading_of, not_leading, vitals_of
@@ -116,9 +117,8 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         )
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
         stopping = stop_on_signals(runtime)
-        waits = elector is not None and config.delay_cache_until_active
+        waits, asking = elector is not None and config.delay_cache_until_active, partial(runtime.ask, scheduler)
         vitals = vitals_of(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed)
-        asking = partial(runtime.ask, scheduler)
         status = _status(asking, scheduler, world.view, elector, telemetry, reporter, vitals.failing)
         opened.enter_context(status.hearing_errors())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
@@ -144,6 +144,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         )
         await _serve(opened, flags.port, server, port)
         in_background(opened, _review_rights(flags, connection, config, cluster, scheduler))
+        in_background(opened, announce_on(connection, lambda: assembly.refused))
         in_background(opened, asyncio.to_thread(prepare_for_questions))
         await lead(elector, runtime, stopping, stands_by=not waits)
 

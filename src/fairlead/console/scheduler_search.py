@@ -204,7 +204,8 @@ class _Search:
                     yield leader
             return
         if self._cluster is not None:
-            yield self._cluster
+            if await self._may_answer(self._cluster):
+                yield self._cluster
             async for leader in self._leaders():
                 yield leader
         local = list(local_ports())
@@ -212,6 +213,22 @@ class _Search:
             yield self._local(port)
         if not any(urlsplit(port.server).port == 10259 for port in local):
             yield Connection.to(OPS_PORT)
+
+    async def _may_answer(self, cluster: Connection) -> bool:
+        """Whether a cluster may be one of fairlead's own. Another would refuse questions as requests for resources that
+        nobody has a right to, and its audit log would show them as such."""
+        from fairlead.client.client import KubeApi
+
+        api = KubeApi(cluster, attempts=1)
+        try:
+            version = str(json.loads(await api.raw("/version")).get("gitVersion"))
+        except (ApiError, json.JSONDecodeError, AttributeError):
+            return True
+        finally:
+            await api.close()
+        if not version.endswith("-fairlead"):
+            self.troubles.append(f"{cluster} is not a fairlead")
+        return version.endswith("-fairlead")
 
     # ---- one that is named ----
 

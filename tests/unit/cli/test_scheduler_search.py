@@ -28,9 +28,14 @@ class Room:
         self.api = ""
         self.port = ""
         self.standing_by = False
+        self.version = ""
+        self.asked: list[str] = []
 
     async def cluster(self, request: web.BaseRequest) -> web.StreamResponse:
         name = request.path.rpartition("/")[2]
+        self.asked.append(request.path)
+        if request.path == "/version" and self.version:
+            return web.json_response({"gitVersion": self.version})
         if name in self.leases:
             return web.json_response(self.leases[name])
         missing = {"kind": "Status", "reason": "NotFound", "message": "not found", "code": 404}
@@ -172,3 +177,14 @@ async def test_a_pod_out_of_reach_is_asked_through_kubectl(
         assert await room.ask() == {"kind": "Answer"}
         said = (tmp_path / "said").read_text().split()
         assert said[1:] == ["-n", "fairlead-system", "port-forward", "--address=127.0.0.1", "pod/fairlead-7d", ":1"]
+
+
+async def test_a_cluster_of_another_make_is_not_asked_for_what_it_does_not_have(room: Room) -> None:
+    async with room:
+        room.lease("fairlead")
+        room.version = "v1.36.4"
+        assert await room.ask() == {"kind": "Answer"}
+        assert not any("fairlead.io" in path for path in room.asked)
+        room.version = "v1.36.4-fairlead"
+        await room.ask()
+        assert any("fairlead.io" in path for path in room.asked)
