@@ -42,10 +42,11 @@ endif
 demo: $(READY)
 	$(BIN)/fairlead demo $(ARGS)
 
-# The tables of the parity documents, from the fields of Quirks; then the documentation as a site, in build/site. A
-# warning, such as a link or an anchor that leads nowhere, fails.
+# The tables of the parity documents, from the fields of Quirks; the lists of modules in the heads of packages; then the
+# documentation as a site, in build/site. A warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
+	$(BIN)/python tools/docs/reading_orders.py
 	$(BIN)/mkdocs build --strict
 
 # The pictures of README, drawn anew by the program.
@@ -83,8 +84,10 @@ suite: $(READY)
 
 # Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory; and what takes long.
 # Each worker has control planes of its own and is dealt one module after the other, those that take longest first.
+# `make test-kube INSTALL=1` may install the system packages that are missing.
+INSTALL ?=
 test-kube: $(READY)
-	tools/real/mpi.sh
+	INSTALL=$(INSTALL) tools/real/mpi.sh
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "kube or long" $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
@@ -94,30 +97,36 @@ test-matrix: $(READY)
 	tools/real/matrix.sh $(VERSIONS)
 
 # A release: version, changelog, sdist and wheel in dist/, each installed in an empty environment and used there.
-# Without VERSION what is there is built and checked; with one the manifests are made anew, which needs Helm.
+# Without VERSION what is there is built and checked; with one the manifests are made anew, which needs Helm, and the
+# image's base is named by digest: `make release VERSION=0.2.0 BASE_IMAGE=python:3.13-slim@sha256:...`.
 VERSION ?=
+BASE_IMAGE ?=
 release: $(READY)
-	FAIRLEAD_REAL=$(if $(VERSION),$$(tools/real/build.sh helm)) $(BIN)/python tools/release/release.py $(or $(VERSION),--check)
+	FAIRLEAD_REAL=$(if $(VERSION),$$(tools/real/build.sh helm)) $(BIN)/python tools/release/release.py $(if $(VERSION),$(VERSION) --base '$(BASE_IMAGE)',--check)
 
 # The chart's roles, and from the chart the kustomize base and the one file. Needs Helm.
 deploy: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh helm) $(BIN)/python tools/deploy/generate.py
 
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
+# `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
+FUZZ_gangs := /test_gang_fuzz.py
+FUZZ_claims := /test_claim_fuzz.py
 fuzz: $(READY)
 ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
 else
-	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz$(FUZZ_$(WHAT)) $(ARGS)
 endif
 
 # Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak
 # MINUTES=60`, and the same with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses, `--only
-# disk` plays 500 faults of the disk under a journal.
+# disk` plays 500 faults of the disk under a journal, `sweep` 2,000 runs with a restart, silence or lateness, `history`
+# ten minutes of writers and watchers with 20 kills.
 MINUTES ?= 30
 soak: $(READY)
 	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/volcano/test_jobs_killed.py
@@ -141,7 +150,8 @@ BASE ?=
 bench-compare: $(READY)
 	$(BIN)/python -m benchmarks.compare --base '$(BASE)' $(ARGS)
 
-# fairlead against the real kube-scheduler on the real API server.
+# fairlead beside the real kube-scheduler on the real API server, or beside Volcano's: `make bench-kube ARGS='--scheduler
+# volcano'`.
 bench-kube: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube $(ARGS)
 

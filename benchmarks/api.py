@@ -25,6 +25,7 @@ import orjson
 
 from benchmarks.row import Row
 from fairlead.client.port import Query
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.journal import Journal
@@ -40,7 +41,7 @@ BATCH = 100
 
 
 def pod(name: str, node: str = "", *, distinct: bool = True) -> Doc:
-    """A pod like others. Its spec is its own unless told otherwise: admission remembers specs that it found good, and
+    """A pod like others. Its spec is its own unless set otherwise: admission remembers specs that it found good, and
     a row that speaks of validation must not measure that memory."""
     resources = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
     container: Doc = {"name": "main", "image": "registry.example/app:1.0", "resources": resources}
@@ -185,7 +186,7 @@ def bench_creates_over_https() -> Iterable[Row]:
 
 async def _served_creates() -> float:
     credentials = Credentials.generate(now=time.time())
-    server = Server(new_store(), token=credentials.token, tls=credentials.tls())
+    server = Server(new_store(), token=credentials.token, at=Endpoint(tls=credentials.tls()))
     await server.start()
     ours, theirs = multiprocessing.Pipe()
     client = multiprocessing.get_context("spawn").Process(target=_client, args=(server.url, credentials, theirs))

@@ -1,6 +1,6 @@
 """Resource claims: the scheduler alone on 500 nodes of ten devices, as in scheduler_perf's workloads of that shape.
 
-Writes are answered as an API server would answer them, and told by the watch in the next step; only the time inside
+Writes are answered as an API server would answer them, and shown by the watch in the next step; only the time inside
 `Scheduler.step` counts. In the steady state ten pods are under way at any time, and a pod that was bound is deleted
 with its claim.
 """

@@ -21,6 +21,7 @@ import aiohttp
 
 from benchmarks.api import RUNS, new_store
 from benchmarks.row import Row
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.core.model.flow import Doc, PatchType, Verb, Write
@@ -133,7 +134,7 @@ def bench_watchers() -> Iterable[Row]:
 async def _watched_by_many() -> tuple[int, float]:
     """How many events arrived, and how long after the last was written the last arrived."""
     credentials, store = Credentials.generate(now=time.time()), new_store()
-    server = Server(store, token=credentials.token, tls=credentials.tls())
+    server = Server(store, token=credentials.token, at=Endpoint(tls=credentials.tls()))
     await server.start()
     ours, theirs = multiprocessing.Pipe()
     client = multiprocessing.get_context("spawn").Process(target=_watch_all, args=(server.url, credentials, theirs))

@@ -44,7 +44,7 @@ def bench_koordinator() -> Iterable[Row]:
 
 
 During = Callable[[int], list[Change]]
-"""What the watch tells beside pods when so many are bound."""
+"""What the watch shows beside pods when so many are bound."""
 Case = tuple[list[Change], list[Doc], During]
 
 
@@ -62,7 +62,7 @@ def _run(before: Sequence[Change], pods: Sequence[Doc], during: During) -> tuple
         writes = scheduler.step(START + 60 + spent, changes, replies)
         spent, used = spent + time.perf_counter() - start, used + time.process_time() - start_cpu
         if not (writes or changes or replies):
-            raise AssertionError(f"{len(pods) - bound} pods were not placed: {scheduler.backlog.summary()}")
+            raise AssertionError(f"{len(pods) - bound} pods were not placed: {scheduler.backlog.queues.summary()}")
         bindings = [write for write in writes if write.subresource == "binding"]
         replies = [Reply(write, write.body) for write in writes]
         changes = during(bound)

@@ -1,7 +1,7 @@
 """`make bench-kube-jobs`: the writes that Volcano's controllers and scheduler, and ours, need for the same Jobs.
 
 One Job of many pods and many Jobs of one pod, from submission to Running, on the real API server, with simulated nodes
-whose kubelets are ours for both. The server's audit log tells who wrote what; Events and the status of the queue count
+whose kubelets are ours for both. The server's audit log says who wrote what; Events and the status of the queue count
 like every other write. The command fails if ours write more for a pod than Volcano's do.
 """
 
@@ -96,7 +96,7 @@ def _writes(audit_log: Path) -> Counter[str]:
 
 
 async def _events(api: KubeApi) -> Counter[str]:
-    """How many Events of each reason there are, and how often they were told."""
+    """How many Events of each reason there are, and how often they were emitted."""
     found: Counter[str] = Counter()
     for event in (await api.list(EVENT_V1, Query(namespace="stories"))).items:
         about = f"Event {event['regarding']['kind']} {event.get('reason')}"

@@ -20,7 +20,9 @@ import aiohttp
 from benchmarks.api import new_store
 from benchmarks.row import Row
 from fairlead.assembly.schedulers import default_scheduler
+from fairlead.cluster.server.asking import Asked
 from fairlead.cluster.server.explaining import explanation_path
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.core.model.flow import Controller, Doc, Verb, Write
@@ -118,7 +120,7 @@ async def _placed(*, asked: bool) -> Placing:
         store.perform(Write(Verb.CREATE, NODE, "", f"node-{number}", body))
     runtime = LiveRuntime(Embedded(store), [placing.scheduler], on_turn=placing.after_step)
     credentials, explainer = Credentials.generate(now=time.time()), partial(runtime.ask, placing.scheduler)
-    server = Server(store, token=credentials.token, tls=credentials.tls(), explainers=[explainer])
+    server = Server(store, token=credentials.token, at=Endpoint(tls=credentials.tls()), asked=Asked([explainer]))
     await server.start()
     running = asyncio.create_task(runtime.run_until_stopped())
     ours, theirs = multiprocessing.Pipe()

@@ -2,7 +2,7 @@
 
 Pods are created at once and dealt to the replicas; together they fill the cluster to the given share. The table says
 how many pods a second got a node, how long they waited, how many Bindings the API refused, and how much CPU all
-processes used (the API, the replicas and whoever creates pods).
+processes used (the API, the replicas and what creates pods).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounds in Volcano's manner: gangs placed, a round over a large cluster, and room made for one big gang.
+"""Rounds with the Volcano profile: gangs placed, a round over a large cluster, and room made for one big gang.
 
 Gangs go through the whole scheduler (`Scheduler.step`, bindings confirmed by the watch; only time inside it counts).
 The other rows are one round over a cluster that stands still: opened, run and closed, nothing written. ReclaimLargeJobs

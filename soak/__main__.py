@@ -13,9 +13,11 @@ from collections.abc import Callable
 
 from soak.churn import churn
 from soak.disk import disk
+from soak.history import history
 from soak.overload import overload
 from soak.scenarios import LONG, SCENARIOS, SHORT, Extent, Outcome
 from soak.stage import FAIRLEAD, KUBE
+from soak.sweep import sweep
 
 
 def main() -> int:
@@ -30,6 +32,8 @@ def main() -> int:
         **SCENARIOS,
         "overload": lambda name, extent: overload(name),
         "disk": lambda name, extent: disk(extent),
+        "history": lambda name, extent: history(extent),
+        "sweep": lambda name, extent: sweep(extent),
         "churn": lambda name, extent: churn(name, minutes=chosen.minutes),
     }
     names = chosen.only.split(",") if chosen.only else list(scenarios)

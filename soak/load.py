@@ -1,7 +1,7 @@
-"""Load: pods one by one and in gangs, in both manners at once, and what must have become of them in the end.
+"""Load: pods one by one and in gangs, in both modes at once, and what must have become of them in the end.
 
 Of every sixteen pods four are kube's, four are a gang of kube's, four a gang of Volcano's, and four are Volcano's, each
-for itself. Where Volcano's manner is not served, all are kube's, one by one.
+for itself. Where no Volcano profile is served, all are kube's, one by one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GANG = 4
 PATIENCE = 240.0
-_MANNERS = ((False, False), (False, True), (True, True), (True, False))
+_MODES = ((False, False), (False, True), (True, True), (True, False))
 """Of each block of pods: whether it is Volcano's, and whether it is a gang."""
 
 
@@ -39,7 +39,7 @@ class Load:
         pods: list[Call] = []
         for first in range(0, count, GANG):
             names = [f"{prefix}-{at}" for at in range(first, min(count, first + GANG))]
-            volcano, together = _MANNERS[first // GANG % len(_MANNERS)]
+            volcano, together = _MODES[first // GANG % len(_MODES)]
             volcano, together = volcano and not self.kube_only, together and not alone
             self.expected += names
             if not self.stage.volcano or not (volcano or together):
@@ -65,8 +65,8 @@ class Load:
         return self.expected[before:]
 
     def begin(self) -> None:
-        """Until the scheduler has placed something, so that it is known to be at work in both manners."""
-        first = self.make("first", len(_MANNERS) * GANG, cpu="1m")
+        """Until the scheduler has placed something, so that it is known to be at work in both scheduling modes."""
+        first = self.make("first", len(_MODES) * GANG, cpu="1m")
         self.stage.cluster.wait_bound(first, PATIENCE)
 
     def settle(self, seconds: float = PATIENCE) -> None:

@@ -1,7 +1,7 @@
 """What happens in a soak: one function per kind of trouble, each on a control plane of its own and with a verdict.
 
-A scenario brings a load in both manners, lets the proxy misbehave while it is worked on, stops the trouble, gives the
-scheduler time, and asks the validator. With kube-scheduler the load is as large, and has no gangs.
+A scenario brings a load in both scheduling modes, lets the proxy misbehave while it is worked on, stops the trouble,
+gives the scheduler time, and asks the validator. With kube-scheduler the load is as large, and has no gangs.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def burst_deleted(scheduler: str, extent: Extent = LONG) -> Outcome:
 
 def preemption_through_faults(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Victims are deleted for somebody: every preemptor has a node in the end, and no more victims went than needed.
-    Victims are of both manners. Preemptors are kube's and stand alone: what Volcano's manner evicts in a queue is for
+    Victims are of both modes. Preemptors are kube's and stand alone: what the Volcano profile evicts in a queue is for
     its plugins to say, and a gang may evict for members that then find room elsewhere."""
     with staged(scheduler, nodes=10) as stage:
         cluster, victims, load = stage.cluster, Load(stage), Load(stage, kube_only=True)
@@ -263,7 +263,7 @@ def preemption_through_faults(scheduler: str, extent: Extent = LONG) -> Outcome:
 
 def odd(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Objects that the API server accepts and nobody expects, and after each a probe pod and probe gangs that must be
-    placed, in both manners."""
+    placed, in both scheduling modes."""
     with staged(scheduler, nodes=8) as stage:
         stage.start()
         Load(stage).begin()
@@ -286,7 +286,7 @@ def odd(scheduler: str, extent: Extent = LONG) -> Outcome:
 
 
 def _probe(stage: Stage, at: int) -> None:
-    """A pod and, with fairlead, a gang of two in each manner; they go when they have nodes."""
+    """A pod and, with fairlead, a gang of two in each mode; they go when they have nodes."""
     calls = [("POST", PODS, pod(f"probe-{at}", cpu="10m"))]
     for scheduler in ("default-scheduler", "volcano") if stage.volcano else ():
         group = f"probe-{at}-{scheduler[0]}"

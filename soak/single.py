@@ -31,11 +31,11 @@ def single_faults(scheduler: str) -> Verdict:
         stage.cluster.make_pods(["first"], cpu="1m")
         stage.cluster.wait_bound(["first"], _PATIENCE)
         found: list[str] = []
-        for manner in ["default-scheduler", *(["volcano"] if stage.volcano else [])]:
-            _lost_bind_of_a_member(stage, instance, manner)
-            found += _left_over(stage, instance, f"a lost answer to a bind of {manner}")
-            _two_equal_failures(stage, instance, manner)
-            found += _left_over(stage, instance, f"two failed binds of {manner}")
+        for mode in ["default-scheduler", *(["volcano"] if stage.volcano else [])]:
+            _lost_bind_of_a_member(stage, instance, mode)
+            found += _left_over(stage, instance, f"a lost answer to a bind of {mode}")
+            _two_equal_failures(stage, instance, mode)
+            found += _left_over(stage, instance, f"two failed binds of {mode}")
         found += _hung_lease(stage, instance)
         _ended_pods(stage)
         found += _left_over(stage, instance, "pods that ended")
@@ -44,22 +44,22 @@ def single_faults(scheduler: str) -> Verdict:
         return verdict
 
 
-def _gang(stage: Stage, prefix: str, manner: str, count: int) -> list[str]:
-    """So many pods that fill the node, a gang if the manner of this stage has gangs."""
-    names = [f"{prefix}-{manner[:1]}-{at}" for at in range(count)]
-    group = f"{prefix}-{manner[:1]}" if stage.volcano else ""
+def _gang(stage: Stage, prefix: str, mode: str, count: int) -> list[str]:
+    """So many pods that fill the node, a gang if the mode of this stage has gangs."""
+    names = [f"{prefix}-{mode[:1]}-{at}" for at in range(count)]
+    group = f"{prefix}-{mode[:1]}" if stage.volcano else ""
     if group:
         stage.cluster.call("POST", GROUPS, pod_group(group, count))
     for name in names:
-        stage.cluster.call("POST", PODS, pod(name, cpu=f"{7 // count}", scheduler=manner, group=group))
+        stage.cluster.call("POST", PODS, pod(name, cpu=f"{7 // count}", scheduler=mode, group=group))
     return names
 
 
-def _lost_bind_of_a_member(stage: Stage, instance: Instance, manner: str) -> None:
+def _lost_bind_of_a_member(stage: Stage, instance: Instance, mode: str) -> None:
     """The server binds the member, the answer is lost, and the watch is half a second late."""
     faults = instance.proxy.faults
     faults.watch_delay, faults.lose = 0.5, (lost := _First(1, lambda method, path: path.endswith("-1/binding")))
-    names = _gang(stage, "lost", manner, 2)
+    names = _gang(stage, "lost", mode, 2)
     stage.cluster.wait_bound(names, _PATIENCE)
     lost.must_have_met(1)
     stage.cluster.many([gone_at_once(name) for name in names])
@@ -67,10 +67,10 @@ def _lost_bind_of_a_member(stage: Stage, instance: Instance, manner: str) -> Non
     faults.watch_delay, faults.lose = 0.0, _never
 
 
-def _two_equal_failures(stage: Stage, instance: Instance, manner: str) -> None:
+def _two_equal_failures(stage: Stage, instance: Instance, mode: str) -> None:
     """Each bind fails twice with the same words, so that the second status says nothing new."""
     instance.proxy.faults.fail = failing = _First(2, lambda method, path: path.endswith("/binding"))
-    names = _gang(stage, "twice", manner, 4)
+    names = _gang(stage, "twice", mode, 4)
     stage.cluster.wait_bound(names, _PATIENCE)
     failing.must_have_met(len(names))
     instance.proxy.faults.fail = _never

@@ -1,7 +1,8 @@
 """A real control plane with schedulers behind proxies, to be brought up and taken down by a scenario.
 
-One process of fairlead serves both manners: pods of `default-scheduler` as kube-scheduler does, pods of `volcano` in
-rounds. Volcano's PodGroups and Queues are defined on its control planes. kube-scheduler serves its own pods only.
+One process of fairlead serves both scheduling modes: pods of `default-scheduler` as kube-scheduler does, pods of
+`volcano` in rounds. Volcano's PodGroups and Queues are defined on its control planes. kube-scheduler serves its own
+pods only.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Stage:
     plane: ControlPlane
     scheduler: str
     volcano: bool = True
-    """Whether Volcano's manner is served too, by whom can do it."""
+    """Whether a Volcano profile is served too, where the scheduler can do it."""
     cluster: Cluster = field(init=False)
     validator: Validator = field(init=False)
     instances: list[Instance] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """What must hold, from the API server's own record of pods: nothing of a scheduler is believed or imported.
 
 It follows the watch directly. Who held the lease when is what the API server answered to those who asked for it, as the
-proxies saw it. A watch tells everything in the order in which it happened, so room is counted after
+proxies saw it. A watch shows everything in the order in which it happened, so room is counted after
 every change: a node that held too much for a moment is found too.
 """
 
@@ -58,9 +58,9 @@ class Verdict:
     half_gangs: list[str] = field(default_factory=list)
     without_lease: list[str] = field(default_factory=list)
     evicted_for_nobody: list[str] = field(default_factory=list)
-    """Victims beyond those that preemptors needed. One in a run is told and is no problem: a deletion at which the API
-    server fails three times in a row is given up, and other victims are looked for. (kube-scheduler evicts four to six
-    too many in the same run.)"""
+    """Victims beyond those that preemptors needed. One in a run is reported and is no problem: a deletion at which the
+    API server fails three times in a row is given up, and other victims are looked for. (kube-scheduler evicts four to
+    six too many in the same run.)"""
     too_much: list[str] = field(default_factory=list)
     """Figures that are above their bar."""
     inconsistent: list[str] = field(default_factory=list)
@@ -153,7 +153,7 @@ class Validator:
                 if seen.name == name and seen.bound:
                     return seen.bound
             time.sleep(0.02)
-        raise TimeoutError(f"no watch told of {name}'s node")
+        raise TimeoutError(f"no watch showed {name}'s node")
 
     # ---- at the end ----
 

@@ -3,6 +3,9 @@
 The public names are here (`__all__`) and in fairlead.testing; docs/api.md says what is kept of them. They are imported
 when first used, so that `import fairlead`, and with it the command line's help, stays cheap. The file beside this one,
 __init__.pyi, shows them to type checkers.
+
+Modules: assembly, builtin_families, cel, cli, client, config, console, core, errors, gpu_share, koordinator, lab,
+lazy_names, library, runtime, volcano.
 """
 
 from fairlead.lazy_names import lazy_names
@@ -19,6 +22,7 @@ _HOMES = {
     "FairleadError": "errors",
     "Hint": "core.framework.plugin",
     "Interest": "core.framework.plugin",
+    "Invalid": "errors",
     "LiveScheduler": "library",
     "NodeRow": "core.state.nodes",
     "Nodes": "core.state.nodes",

@@ -24,6 +24,7 @@ from fairlead.core.state.nodes import Nodes as Nodes
 from fairlead.errors import ApiError as ApiError
 from fairlead.errors import ConfigError as ConfigError
 from fairlead.errors import FairleadError as FairleadError
+from fairlead.errors import Invalid as Invalid
 from fairlead.library import LiveScheduler as LiveScheduler
 from fairlead.library import Placements as Placements
 from fairlead.library import schedule as schedule
@@ -39,6 +40,7 @@ __all__ = [
     "FairleadError",
     "Hint",
     "Interest",
+    "Invalid",
     "LiveScheduler",
     "NodeRow",
     "Nodes",

@@ -207,11 +207,18 @@ class JournalError(FairleadError):
 
 
 class PluginError(FairleadError):
-    """A plugin raised instead of answering."""
+    """A plugin raised instead of answering, or answered what is no answer."""
 
     def __init__(self, plugin: str, point: str, cause: BaseException) -> None:
-        super().__init__(f"plugin {plugin} failed at {point}: {type(cause).__name__}: {cause}")
+        words = f"failed at {point}: {type(cause).__name__}: {cause}"
+        if isinstance(cause, WrongAnswer):
+            words = f"answered wrongly at {point}: {cause}"
+        super().__init__(f"plugin {plugin} {words}")
         self.plugin, self.point = plugin, point
+
+
+class WrongAnswer(Exception):
+    """What a plugin answered is no answer. The words begin with what it did, as in "it returned None"."""
 
 
 class IndexFailed(Exception):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.client.port import Query
 from fairlead.core.model import kinds
+from fairlead.core.model.html_tables import html_paragraph, html_table
 from fairlead.runtime.loop_thread import LoopThread
 from fairlead.testing.harness import Harness
 from fairlead.testing.scheduler_choice import scheduler_assembly
@@ -51,6 +52,14 @@ class Placements:
         """Why a pod is where it is, or not yet anywhere; None if there is no such pod."""
         return self.cluster.explain(name, namespace=namespace)
 
+    def _repr_html_(self) -> str:
+        every = len(self.bindings) + len(self.waiting)
+        return (
+            html_paragraph(f"{len(self.bindings)} of {every} pods have a node")
+            + html_table(("pod", "node"), self.bindings.items())
+            + html_table(("waiting pod", "why"), self.waiting.items())
+        )
+
 
 def schedule(
     *objects: Doc | Builder | str | Path,
@@ -75,7 +84,7 @@ def schedule(
         seed: Decides between equally good nodes.
 
     Raises:
-        ConfigError: A configuration or a manifest cannot be used.
+        ConfigError: An argument, a configuration or a manifest cannot be used.
         Invalid: An object is not valid, as an API server would say it.
     """
     make = Harness if snapshot is None else partial(Harness.from_snapshot, snapshot)

@@ -49,11 +49,18 @@ def test_functions_that_a_page_names_exist(page: Path) -> None:
         assert name in defined(SOURCE / file), f"{page.name} names {file}::{name}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *RECORDS], ids=lambda page: page.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
-    named = re.findall(r"`((?:[\w.]+/)+\w+\.(?:py|md|sh))(?:::[\w.]+)?`", page.read_text(encoding="utf-8"))
+    named = re.findall(r"`((?:[\w.]+/)+\w+\.(?:py|md|sh|json\.gz))(?:::[\w.]+)?`", page.read_text(encoding="utf-8"))
     missing = [file for file in named if not any((at / file).exists() for at in (SOURCE, REPOSITORY, DOCS))]
     assert not missing
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_modules_that_a_record_names_exist(record: Path) -> None:
+    """Also those that are named without their directory."""
+    named = re.findall(r"`(\w+\.py)`", record.read_text(encoding="utf-8"))
+    assert not [name for name in named if not any((*SOURCE.rglob(name), *REPOSITORY.glob(f"tools/**/{name}")))]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *RECORDS], ids=lambda page: page.name)
@@ -87,6 +94,12 @@ def test_every_walk_names_a_function() -> None:
     walks = [line for line in text.splitlines() if re.match(r"\| (where|what) .*\?", line)]
     assert len(walks) == QUESTIONS
     assert all("::" in walk for walk in walks)
+
+
+def test_the_table_of_directories_has_all_of_the_tree() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    packages = at_least(15, [one.parent.name for one in SOURCE.glob("*/__init__.py")])
+    assert not [name for name in (*packages, "papers") if not re.search(rf"^\| `{name}/`", text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("walk", WALKS)

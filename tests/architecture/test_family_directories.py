@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from fairlead.core.family import families
 from tests.support.sources import Source, all_sources, at_least, imported
 
 FAMILIES = {"kube": 95, "koordinator": 100, "volcano": 195}
@@ -67,6 +68,26 @@ def test_directories_of_a_family_form_no_import_cycle(family: str) -> None:
     cycle = cycle_in(graph)
     steps = pairwise(cycle)
     assert not cycle, [f"{here} -> {there}: {', '.join(sorted(graph[here][there]))}" for here, there in steps]
+
+
+def test_a_family_imports_only_those_that_it_extends() -> None:
+    known = {one.name for one in families()}
+    sources = at_least(400, [one for one in all_sources() if one.name.partition("/")[0] in known])
+    extended = {one.name: {one.name, *one.extends} for one in families()}
+    found = {
+        f"{source.name}: {module}"
+        for source in sources
+        for module, name in imported(source)
+        for there in [f"{module}.{name}.".partition("fairlead.")[2].partition(".")[0]]
+        if there in known and there not in extended[source.name.partition("/")[0]]
+    }
+    assert not found
+
+
+def test_a_family_comes_after_those_that_it_extends() -> None:
+    names = [one.name for one in families()]
+    assert all(names.index(other) < names.index(one.name) for one in families() for other in one.extends)
+    assert {one.name: one.extends for one in families()}["volcano"] == ("kube",)
 
 
 @pytest.mark.parametrize("family", ["koordinator", "volcano"])

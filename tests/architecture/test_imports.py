@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from tests.support.sources import all_sources, at_least, deciding_sources, imported
@@ -29,6 +30,12 @@ def test_layers_import_only_from_below() -> None:
     looked_at = re.search(r"Analyzed (\d+) files", done.stdout)
     assert looked_at is not None
     assert int(looked_at[1]) >= 1000
+
+
+def test_no_contract_has_an_exception() -> None:
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert len(contracts) >= 10
+    assert not [one["name"] for one in contracts if one.get("ignore_imports")]
 
 
 def test_the_core_knows_only_the_standard_library_and_numpy() -> None:

@@ -1,4 +1,4 @@
-"""The public API is the names of `__all__` in four modules: listed here, documented, typed, and no other.
+"""The public API is the names of `__all__` in five modules: listed here, documented, typed, and no other.
 
 The lists stand here a second time, so that a name comes or goes only with a change of this file; docs/api.md says what
 has to happen before one may go.
@@ -14,16 +14,18 @@ from typing import Any
 import pytest
 
 import fairlead
+import fairlead.lab
 import fairlead.testing
 import fairlead.testing.agree
 import fairlead.testing.strategies
 
 PUBLIC: dict[Any, str] = {
     fairlead: """
-        AfterPlacing ApiError CachedPlugin ConfigError Cycle Explanation FairleadError Hint Interest LiveScheduler
-        NodeRow Nodes Placements Plugin Pod Reason Reject SKIP Scope Status Wait interests node_filter node_score
-        schedule unresolvable unschedulable
+        AfterPlacing ApiError CachedPlugin ConfigError Cycle Explanation FairleadError Hint Interest Invalid
+        LiveScheduler NodeRow Nodes Placements Plugin Pod Reason Reject SKIP Scope Status Wait interests node_filter
+        node_score schedule unresolvable unschedulable
     """,
+    fairlead.lab: "LabResults experiment load run",
     fairlead.testing: """
         BudgetBuilder Builder ClaimBuilder CronJobBuilder DaemonSetBuilder DeploymentBuilder Harness JobBuilder
         NamespaceBuilder NodeBuilder PodBuilder PodGroupBuilder PodTimes PriorityClassBuilder QueueBuilder
@@ -34,7 +36,7 @@ PUBLIC: dict[Any, str] = {
     fairlead.testing.agree: "agree any_node any_pod",
     fairlead.testing.strategies: "labels nodes pods quantities selectors",
 }
-LAZY = (fairlead, fairlead.testing)
+LAZY = (fairlead, fairlead.lab, fairlead.testing)
 """Those whose names are imported when first used, so that type checkers need a stub."""
 NAMES = [(module, name) for module, names in PUBLIC.items() for name in names.split()]
 

@@ -16,7 +16,7 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*", name)}
 
 
-def test_words_of_a_name_are_told_apart() -> None:
+def test_words_of_a_name_are_distinguished() -> None:
     assert words("NodeInfoImpl") == {"node", "info", "impl"}
     assert words("_parse_HTTPBase") == {"parse", "http", "base"}
     assert words("base64_information") == {"base64", "information"}

@@ -114,7 +114,7 @@ async def test_items_of_a_keyed_list_have_owners_of_their_own(world: ApiUnderTes
     assert [each["name"] for each in doc["spec"]["template"]["spec"]["containers"]] == ["main"]
 
 
-async def test_replicas_that_are_no_longer_stated_stay_with_whoever_set_them(world: ApiUnderTest) -> None:
+async def test_replicas_that_are_no_longer_stated_stay_with_the_manager_that_set_them(world: ApiUnderTest) -> None:
     await apply(world, DEPLOYMENT, deployment("d", replicas=2), "one")
     scaler = {"fieldManager": "scaler"}
     await world.patch(DEPLOYMENT, "d", {"spec": {"replicas": 5}}, subresource="scale", params=scaler)

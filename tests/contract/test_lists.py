@@ -87,7 +87,7 @@ async def test_a_list_comes_in_pages_of_one_moment(world: ApiUnderTest) -> None:
     assert len(versions) == 1
 
 
-async def test_pages_of_a_selection_do_not_tell_how_many_remain(world: ApiUnderTest) -> None:
+async def test_pages_of_a_selection_do_not_say_how_many_remain(world: ApiUnderTest) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name, labels={"x": "y"}))
     page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, label_selector="x=y"))

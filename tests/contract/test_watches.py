@@ -39,7 +39,7 @@ async def test_a_watch_without_a_version_begins_with_all_there_is(world: ApiUnde
     assert sorted(await world.events(3, CONFIG_MAP)) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
-async def test_a_watch_hears_what_happens_while_it_is_open(world: ApiUnderTest) -> None:
+async def test_a_watch_shows_what_happens_while_it_is_open(world: ApiUnderTest) -> None:
     start = await version(world)
     watching = asyncio.ensure_future(world.events(2, CONFIG_MAP, resource_version=start))
     await world.create(CONFIG_MAP, config("a"))

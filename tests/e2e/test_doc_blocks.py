@@ -101,7 +101,8 @@ def use_yaml(block: Block, directory: Path) -> None:
     elif "actions" in first:
         VolcanoSetup(conf=str(file)).first_config()
     elif "loads" in first:
-        (directory / "jobs.csv").touch()
+        for trace in (load["trace"] for load in first["loads"] if "trace" in load):
+            (directory / trace["file"]).touch()
         assert read_scenario(file).loads
     elif "nodes" in first and "kind" not in first:
         assert read_fleet_file(file)[0]

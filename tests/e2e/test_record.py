@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,25 +18,19 @@ from click.testing import CliRunner
 
 from fairlead.assembly.presets import first_profile
 from fairlead.cli.main import cli
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.model import kinds
 from fairlead.errors import ScenarioError
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 from fairlead.kube.replay.recording import scenarios_in
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from tests.support.extender_server import ExtenderServer
+from tests.support.patience import wait_until
 
 _PATIENCE = 180.0
 NEWCOMERS = {"a": "1", "huge": "999", "b": "2"}
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -96,7 +90,7 @@ def test_as_many_decisions_as_wanted_are_recorded_and_replay(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "number"), [("d.jsonl", signal.SIGINT), ("d.jsonl.gz", signal.SIGTERM)])
-def test_a_recording_ends_well_when_it_is_told_to(tmp_path: Path, name: str, number: signal.Signals) -> None:
+def test_a_recording_ends_well_when_it_is_stopped(tmp_path: Path, name: str, number: signal.Signals) -> None:
     file = tmp_path / name
     with settled() as cluster:
         with recording(cluster, file) as process:

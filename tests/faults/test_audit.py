@@ -14,6 +14,7 @@ from fairlead.core.model.kinds import NODE, POD
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod
+from tests.support.patience import until
 
 
 async def test_an_idle_scheduler_repairs_a_table_that_differs_from_its_pods() -> None:
@@ -27,12 +28,10 @@ async def test_an_idle_scheduler_repairs_a_table_that_differs_from_its_pods() ->
     def add_what_nobody_asked_for(asked: Scheduler) -> None:
         asked.cluster.table.requested["cpu"][0] += 500
 
-    async with asyncio.timeout(20):
-        while not store.read(POD, "default", "p")["spec"].get("nodeName"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    async with asyncio.timeout(180):
+        await until(lambda: store.read(POD, "default", "p")["spec"].get("nodeName"), "p has a node")
         await asyncio.wrap_future(runtime.ask(scheduler, add_what_nobody_asked_for))
-        while not scheduler.guard.audit.found:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        await until(lambda: scheduler.guard.audit.found, "the audit found the difference")
         await asyncio.wrap_future(runtime.ask(scheduler, lambda asked: asked.cluster.check()))
         runtime.stop()
         await running

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 
 from fairlead.client.client import Timeouts, _event
-from fairlead.client.port import Page, WatchEvent
+from fairlead.client.mirror import Mirror
+from fairlead.client.port import Page, Query, WatchEvent
 from fairlead.client.reflector import Reflector
+from fairlead.client.retries import Retries
+from fairlead.client.sockets import NOTICED_AFTER, PoolSockets
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.model.flow import Change, Doc, Verb, Watch, Write
-from fairlead.core.model.kinds import LEASE, POD, Kind
+from fairlead.core.model.kinds import LEASE, NODE, POD, PRIORITY_CLASS, Kind
 from fairlead.errors import ApiError, InternalError, Interrupted, NotFound, Unreachable
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
 from tests.support.virtual_loop import jump, now, run_virtually
 
 # ---- watches ----
+
+
+KEEPALIVE = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
 
 
 def doc(name: str, version: int) -> Doc:
@@ -69,7 +76,7 @@ def follow(api: Script, seconds: float) -> tuple[list[str], list[ApiError]]:
         reflector = Reflector(
             api,  # type: ignore[arg-type]
             Watch(POD),
-            rng=random.Random(1),
+            retries=Retries(rng=random.Random(1)),
             on_error=lambda watch, error, pause: errors.append(error),
         )
         reflector.listen(hear)
@@ -145,6 +152,111 @@ def test_a_kind_that_is_absent_is_asked_for_less_and_less() -> None:
 
 def test_silence_of_a_watch_is_noticed_soon_after_the_bookmark_that_did_not_come() -> None:
     assert 60 < Timeouts().idle <= 90
+
+
+class Idle:
+    """A server whose watches wait for events; those that were begun before a moment never bring any more. One kind is
+    absent."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Kind, WatchEvent]] = []
+        self.deaf_before = 0.0
+        self.watched: list[tuple[float, str]] = []
+        self.down = False
+        self._more = asyncio.Condition()
+
+    async def list(self, kind: Kind, *_: Any, **__: Any) -> Page:
+        if kind is PRIORITY_CLASS:
+            raise NotFound("the server could not find the requested resource")
+        return Page([], "10")
+
+    async def watch(self, kind: Kind, query: Query, **__: Any) -> AsyncIterator[WatchEvent]:
+        began, seen = now(), 0
+        self.watched.append((began, kind.plural))
+        if self.down:
+            raise Unreachable("nobody is there")
+        while True:
+            for its, event in self.events[seen:]:
+                newer = event.doc["metadata"]["resourceVersion"] > query.resource_version
+                if its is kind and newer and began >= self.deaf_before:
+                    yield event
+            seen = len(self.events)
+            async with self._more:
+                await self._more.wait()
+
+    async def happen(self, kind: Kind, event: WatchEvent) -> None:
+        self.events.append((kind, event))
+        async with self._more:
+            self._more.notify_all()
+
+
+def mirrored(play: Callable[[Idle, Mirror], Any]) -> None:
+    async def run() -> None:
+        api = Idle()
+        mirror = Mirror(api)  # type: ignore[arg-type]
+        for kind in (POD, LEASE, NODE, PRIORITY_CLASS):
+            mirror.reflector(Watch(kind))
+        task = asyncio.ensure_future(mirror.run())
+        await asyncio.sleep(1)
+        await play(api, mirror)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_virtually(run())
+
+
+def test_what_silent_connections_kept_back_is_there_within_45_seconds() -> None:
+    async def play(api: Idle, mirror: Mirror) -> None:
+        await api.happen(POD, added("a", 11))
+        await asyncio.sleep(100)
+        api.deaf_before = now()
+        await api.happen(POD, added("b", 12))
+        await api.happen(NODE, added("n", 13))
+        await asyncio.sleep(45)
+        assert [one["metadata"]["name"] for one in mirror.list(POD)] == ["a", "b"]
+        assert [one["metadata"]["name"] for one in mirror.list(NODE)] == ["n"]
+
+    mirrored(play)
+
+
+def test_an_idle_cluster_costs_two_requests_a_minute() -> None:
+    async def play(api: Idle, mirror: Mirror) -> None:
+        begun = len(api.watched)
+        await asyncio.sleep(600)
+        assert 10 < len(api.watched) - begun <= 20
+        assert {kind for _, kind in api.watched[begun:]} == {"pods", "leases", "nodes"}
+
+    mirrored(play)
+
+
+def test_no_probe_is_sent_while_anything_arrives() -> None:
+    async def play(api: Idle, mirror: Mirror) -> None:
+        begun = len(api.watched)
+        for version in range(11, 30):
+            await api.happen(LEASE, added("a", version))
+            await asyncio.sleep(20)
+        assert len(api.watched) == begun
+
+    mirrored(play)
+
+
+def test_watches_are_begun_again_if_the_probe_cannot_be() -> None:
+    async def play(api: Idle, mirror: Mirror) -> None:
+        api.down, begun = True, len(api.watched)
+        await asyncio.sleep(45)
+        assert {kind for _, kind in api.watched[begun:]} == {"pods", "leases", "nodes"}
+
+    mirrored(play)
+
+
+def test_a_peer_that_is_gone_is_noticed_within_45_seconds() -> None:
+    made = PoolSockets().make((socket.AF_INET, socket.SOCK_STREAM, 6, "", None))
+    with made:
+        asked = {name: made.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in KEEPALIVE}
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    idle, between, count, unacknowledged = (asked[name] for name in KEEPALIVE)
+    assert idle + between * count <= NOTICED_AFTER
+    assert unacknowledged / 1000 + between <= NOTICED_AFTER
 
 
 # ---- the lease ----

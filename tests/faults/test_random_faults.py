@@ -1,5 +1,5 @@
-"""Random faults over random loads, in both manners: gangs, volumes, preemption, evictions, nodes that come and go,
-restarts.
+"""Random faults over random loads, in both scheduling modes: gangs, volumes, preemption, evictions, nodes that come and
+go, restarts.
 
 After each step the table and the queue hold together and nothing raised. When the faults have ended and time has
 passed, nobody waits who fits, no gang is half bound that could have gone on, no room is held by nobody, and every pod
@@ -20,7 +20,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ApiError
 from fairlead.testing.builders import node, priority_class
-from tests.support.faulty_port import MANNERS, Faults, FaultyWorld
+from tests.support.faulty_port import MODES, Faults, FaultyWorld
 
 GROUP = "scheduling.k8s.io/group-name"
 HOST = "kubernetes.io/hostname"
@@ -33,8 +33,8 @@ DISKS = {
 class Load:
     """Deeds that a random cluster goes through."""
 
-    def __init__(self, world: FaultyWorld, rng: Random, manner: str) -> None:
-        self._world, self._rng, self.manner = world, rng, manner
+    def __init__(self, world: FaultyWorld, rng: Random, mode: str) -> None:
+        self._world, self._rng, self.mode = world, rng, mode
         self._made = 0
         self.minimums: dict[str, int] = {}
 
@@ -61,16 +61,16 @@ class Load:
         return f"{prefix}{self._made}"
 
     def _pod(self) -> None:
-        self._world.apply(self._world.one(self._name("p"), self.manner, cpu=str(self._rng.randint(1, 5))))
+        self._world.apply(self._world.one(self._name("p"), self.mode, cpu=str(self._rng.randint(1, 5))))
 
     def _urgent(self) -> None:
-        built = self._world.one(self._name("u"), self.manner, cpu=str(self._rng.randint(1, 4))).of_priority("high")
+        built = self._world.one(self._name("u"), self.mode, cpu=str(self._rng.randint(1, 4))).of_priority("high")
         self._world.apply(built)
 
     def _gang(self) -> None:
         name, size = self._name("g"), self._rng.randint(2, 5)
         self.minimums[name] = size
-        self._world.gang(name, size, self.manner, cpu=str(self._rng.randint(1, 3)))
+        self._world.gang(name, size, self.mode, cpu=str(self._rng.randint(1, 3)))
 
     def _delete(self) -> None:
         pods = self._world.list(kinds.POD)
@@ -130,7 +130,7 @@ class Load:
         metadata = {"name": name, "namespace": "default"}
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
         volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
-        self._world.apply(claim, self._world.one(name, self.manner).having(volumes=[volume]))
+        self._world.apply(claim, self._world.one(name, self.mode).having(volumes=[volume]))
 
 
 def settled(world: FaultyWorld, load: Load) -> list[str]:
@@ -163,8 +163,8 @@ def _members(world: FaultyWorld, group: str) -> list[Doc]:
 def _could_go_on(world: FaultyWorld, load: Load, group: str) -> bool:
     """Whether the rest of a half bound gang fits on nodes in use, without the pods that it comes before.
 
-    It comes before pods whose first bind was sent after its own; in Volcano's manner more important pods keep theirs.
-    A drain may leave less than that, and no scheduler can then complete the gang.
+    It comes before pods whose first bind was sent after its own; with the Volcano profile more important pods keep
+    theirs. A drain may leave less than that, and no scheduler can then complete the gang.
     """
     first: dict[str, int] = {}
     for at, write in enumerate(world.faults.sent):
@@ -177,7 +177,7 @@ def _could_go_on(world: FaultyWorld, load: Load, group: str) -> bool:
         for doc in world.list(kinds.POD)
         if first.get(name := doc["metadata"]["name"], began) > began
         and not name.startswith(f"{group}-")
-        and not (load.manner == "volcano" and doc["spec"].get("priority", 0) > 0)
+        and not (load.mode == "volcano" and doc["spec"].get("priority", 0) > 0)
     }
     missing = load.minimums[group] - sum(1 for doc in members if doc["spec"].get("nodeName"))
     return missing <= sum(left // _wanted(members[0]) for left in _room_in_use(world, behind).values())
@@ -209,19 +209,19 @@ def _misplaced(world: FaultyWorld) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=12, deadline=None)
 @example(seed=3810)  # a gang lost a bind, then the scheduler was started anew, and a pod alone took the gang's room
 @example(seed=508325)  # the last victim of a preemption was a member whose place its gang held after a failed bind
 @example(seed=65536)  # a claim was given the disk of an attempt that had failed, while the next one waited for another
 @example(seed=941)  # two nodes were drained unseen, then a gang lost two binds and the scheduler, and had no room left
 @given(seed=st.integers(0, 10**6))
-def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: int) -> None:
+def test_random_faults_lose_nothing_and_leave_nothing_behind(mode: str, seed: int) -> None:
     rng = Random(seed)
     faults = Faults()
     world = FaultyWorld(faults, rng.randint(2, 4), watch_delay=rng.choice((0.0, 0.3, 2.0)), seed=seed)
     world.apply(priority_class("high", 1000), DISKS)
-    load = Load(world, rng, manner)
+    load = Load(world, rng, mode)
     faults.at_random(rng, rng.choice((0.05, 0.2, 0.5)))
     for _ in range(25):
         load.do_something()
@@ -242,7 +242,7 @@ def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: 
     world.run(100)
     for doc in world.list(kinds.NODE):
         if not doc["spec"].get("unschedulable"):
-            world.apply(world.one(f"whole-{doc['metadata']['name']}", manner, cpu="8"))
+            world.apply(world.one(f"whole-{doc['metadata']['name']}", mode, cpu="8"))
     world.run(60)
     assert world.waiting() == []
     world.check()

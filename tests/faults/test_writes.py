@@ -312,7 +312,7 @@ def test_the_limit_on_statuses_falls_with_slow_and_refused_answers_and_rises_aga
     assert limit.value == 24
 
 
-def test_an_outage_is_told_once_at_each_end_and_failures_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_reported_once_at_each_end_and_failures_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     time = [0.0]
     reporter = ApiReporter(clock=lambda: time[0], waiting=lambda: 7)
     reporter.answered(Reply(bind("a"), {}))

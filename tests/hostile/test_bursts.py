@@ -85,7 +85,7 @@ def test_pods_that_the_status_of_a_volcano_job_counts_are_looked_for_in_bounds()
     assert len(list(first_requests(job, JobPods(), FIXED))) == 10_000
 
 
-def test_names_of_pods_are_told_from_others_without_building_them() -> None:
+def test_names_of_pods_are_distinguished_from_others_without_building_them() -> None:
     job = _endless_job("endless", {"name": "a"}, {"name": "a-b", "replicas": 2})
     wanted = WantedPods(job)
     assert wanted.total == MOST + 2

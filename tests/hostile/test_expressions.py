@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from fairlead.cel.program import Program
@@ -32,7 +30,5 @@ LONG = "a" * 1_000_000
     ],
 )
 def test_an_expression_ends(expression: str) -> None:
-    began = time.process_time()
     with pytest.raises(CostExceeded):
         Program(expression, frozenset({"self"}))({"self": {"many": MANY, "text": LONG}}, Steps())
-    assert time.process_time() - began < 20

@@ -60,6 +60,17 @@ def test_loops_over_many_devices_hold_up_nobody_else() -> None:
     assert plugin.selecting.evaluations < NODES * DEVICES / 10
 
 
+def test_a_pattern_that_needs_exponential_time_with_backtracking_takes_linear_time() -> None:
+    """It is matched on the scheduler's thread, for every device: pods of others wait as long as it takes."""
+    stage = SchedulerScenario(DynamicResources(compile_selector))
+    stage.tell(node("n0"), slices()[0])
+    stage.tell({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}})
+    stage.tell(claim(f'"{"a" * 40}!".matches("^(a+)+$") || true'))
+    stage.tell(pod("patterned", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]), pod("plain"))
+    assert "plain" in stage.binds()
+    assert "gpu" in {write.name for write in stage.writes}
+
+
 def test_what_an_attempt_has_found_out_serves_the_next() -> None:
     plugin = DynamicResources(compile_selector)
     stage = SchedulerScenario(plugin)

@@ -66,3 +66,48 @@ def test_answers_do_not_name_the_interpreter(credentials: Credentials) -> None:
                 assert "Server" not in answer.headers
 
     run(credentials, story)
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER"])
+def test_the_scheme_of_a_token_is_read_in_any_case(credentials: Credentials, scheme: str) -> None:
+    async def story(client: Client) -> None:
+        token = f"{scheme} {credentials.token}"
+        assert (await client.ask("GET", "/api/v1/namespaces", Authorization=token))[0] == 200
+
+    run(credentials, story)
+
+
+def test_a_rule_over_twenty_thousand_items_is_decided(credentials: Credentials) -> None:
+    """As the API server does, whose limit is one of cost and not of steps."""
+    rule = {"rule": "!has(self.l) || self.l.all(x, x >= 0)"}
+    properties = {"l": {"type": "array", "maxItems": 30_000, "items": {"type": "integer"}}}
+    schema = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    names = {"plural": "foos", "kind": "Foo"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": versions},
+    }
+
+    async def story(client: Client) -> None:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        assert (await client.ask("POST", path, definition))[0] == 201
+        for last, status in ((1, 201), (-1, 422)):
+            body = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"generateName": "a"}}
+            answer = await client.ask("POST", "/apis/example.com/v1/foos", body | {"l": [*range(20_000), last]})
+            assert answer[0] == status
+
+    run(credentials, story)
+
+
+@pytest.mark.parametrize(("size", "status"), [(2_000_000, 404), (4_000_000, 413)])
+def test_a_large_question_is_read_and_a_larger_one_refused(credentials: Credentials, size: int, status: int) -> None:
+    """Whole workloads are asked about. Here is nobody who would answer."""
+
+    async def story(client: Client) -> None:
+        question = {"kind": "SimulateQuestion", "objects": [{"data": {"k": "x" * size}}]}
+        assert (await client.ask("POST", "/apis/fairlead.io/v1/questions", question))[0] == status
+
+    run(credentials, story)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ import pytest
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.client.reflector import Reflector
+from fairlead.client.retries import Retries
 from fairlead.client.retry import RetryDelays
 from fairlead.core.model.flow import Change, Happened, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
+from tests.support.patience import until
 from tests.support.real.control_plane import ControlPlane
 
 pytestmark = pytest.mark.kube
@@ -38,12 +40,6 @@ async def connected(plane: ControlPlane) -> AsyncIterator[KubeApi]:
 
 async def make(api: KubeApi, kind: Any, namespace: str, body: dict[str, Any]) -> None:
     await api.perform(Write(Verb.CREATE, kind, namespace, body["metadata"]["name"], body))
-
-
-async def until(condition: Callable[[], bool], *, patience: float = 180.0) -> None:
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110 (a real server, another process)
-            await asyncio.sleep(0.05)
 
 
 class Binder:
@@ -136,7 +132,7 @@ async def test_a_reflector_outlives_the_server(tmp_path: Path) -> None:
         plane.start()
         async with connected(plane) as api:
             watch = Watch(CONFIG_MAP, namespace="default")
-            reflector = Reflector(api, watch, backoff=RetryDelays(first=0.2, most=1.0))
+            reflector = Reflector(api, watch, retries=Retries(RetryDelays(first=0.2, most=1.0)))
             reflector.listen(
                 lambda changes: told.extend((c.happened.value, c.doc["metadata"]["name"]) for c in changes)
             )

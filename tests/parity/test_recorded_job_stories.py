@@ -39,7 +39,7 @@ def _story(family: str) -> Scenario:
 
 
 @pytest.mark.parametrize("field", ["phase", "pods", "podgroups", "events", "made", "version"])
-def test_a_story_that_ended_otherwise_is_told_apart(field: str) -> None:
+def test_a_story_that_ended_otherwise_is_distinguished(field: str) -> None:
     story = _story("policies")
     for step in story.doc["steps"]:
         after = step.get("after") or {}
@@ -63,7 +63,7 @@ def test_a_story_that_ended_otherwise_is_told_apart(field: str) -> None:
     assert found["jobs" if field in ("phase", "version") else field] > 0
 
 
-def test_an_object_made_anew_is_told_from_one_that_stayed() -> None:
+def test_an_object_made_anew_is_distinguished_from_one_that_stayed() -> None:
     """A recorded kill that left the Job's Secret alone would differ from ours, which makes it anew."""
     stories = (story for story in scenarios_in(RECORDING) if story.family == "corner")
     story = next(one for one in stories if _made_again(one, "secrets"))

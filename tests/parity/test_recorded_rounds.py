@@ -39,7 +39,7 @@ def test_the_recordings_of_rounds_are_whole(recording: str) -> None:
     assert sum(1 for _ in scenarios_in(DATA / f"{recording}.jsonl.gz")) == RECORDINGS[recording]
 
 
-def test_a_round_that_went_another_way_is_told_apart() -> None:
+def test_a_round_that_went_another_way_is_distinguished() -> None:
     """The replay follows what was recorded; it must not follow it anywhere."""
     scenario = next(s for s in scenarios_in(DATA / "volcano.jsonl.gz") if len(s.doc["after"]["binds"]) > 1)
     steps = [step for step in scenario.doc["steps"] if step.get("do") == "allocate" and "scores" in step]

@@ -31,7 +31,7 @@ from fairlead.volcano.config.reading import load_volcano_config
 from fairlead.volcano.queues.controller import FirstQueues
 
 Chosen = Callable[[Write], bool]
-MANNERS = ("kube", "volcano")
+MODES = ("kube", "volcano")
 
 VOLCANO = """
 actions: "enqueue, allocate, backfill, reclaim, preempt"
@@ -141,7 +141,7 @@ class Faults:
 
 
 class FaultyWorld(Harness):
-    """A cluster with one scheduler of both manners, whose writes go through `faults`."""
+    """A cluster with one scheduler of both scheduling modes, whose writes go through `faults`."""
 
     def __init__(
         self,
@@ -184,15 +184,15 @@ class FaultyWorld(Harness):
 
     # ---- work ----
 
-    def one(self, name: str, manner: str = "kube", *, cpu: str = "1") -> PodBuilder:
+    def one(self, name: str, mode: str = "kube", *, cpu: str = "1") -> PodBuilder:
         """A pod that stands alone."""
         built = pod(name).asks(cpu=cpu)
-        return built.scheduled_by("volcano") if manner == "volcano" else built
+        return built.scheduled_by("volcano") if mode == "volcano" else built
 
-    def gang(self, name: str, minimum: int, manner: str = "kube", *, cpu: str = "1", members: int = 0) -> None:
+    def gang(self, name: str, minimum: int, mode: str = "kube", *, cpu: str = "1", members: int = 0) -> None:
         self.apply(podgroup(name, minimum))
         for at in range(members or minimum):
-            self.apply(self.one(f"{name}-{at}", manner, cpu=cpu).in_group(name))
+            self.apply(self.one(f"{name}-{at}", mode, cpu=cpu).in_group(name))
 
     # ---- what must hold, recomputed from the Store alone ----
 

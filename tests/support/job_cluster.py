@@ -35,7 +35,7 @@ class _Harness(VolcanoHarness):
 
 
 class JobCluster(Generic[C]):
-    """Eight nodes, a scheduler in Volcano's manner, and `controllers` in the place of the usual ones of Volcano.
+    """Eight nodes, a scheduler with the Volcano profile, and `controllers` in the place of the usual ones of Volcano.
     `perform` carries out all writes, if it is given."""
 
     def __init__(

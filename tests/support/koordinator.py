@@ -227,7 +227,7 @@ def gpu_devices(name: str, *, count: int, memory: str = "16Gi") -> Doc:
 def gpu_node(name: str, *, cpu: int, gpus: int = 2) -> tuple[Doc, Doc]:
     """A node with GPUs that can be shared, and its Device object."""
     whole = str(100 * gpus)
-    offered = {GPU: whole, "koordinator.sh/gpu-core": whole, "koordinator.sh/gpu-memory-ratio": whole}
+    offered: dict[str, Any] = {GPU: whole, "koordinator.sh/gpu-core": whole, "koordinator.sh/gpu-memory-ratio": whole}
     return node(name, cpu=cpu, **offered), gpu_devices(name, count=gpus)
 
 

@@ -1,4 +1,4 @@
-"""Small clusters for rounds in Volcano's manner, without a scheduler around them.
+"""Small clusters for rounds with the Volcano profile, without a scheduler around them.
 
     scenario = RoundScenario(a="8", b="8").queue("default").job("low", priority=10).runs("low", "a", "a", cpu="4")
     round = scenario.job("high", priority=100, least=1).waits("high", 1, cpu="4").act("preempt")
@@ -40,7 +40,7 @@ from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.arguments import Arguments
 from fairlead.volcano.rounds.closing import close_round
-from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.opening import RoundContext, open_round
 from fairlead.volcano.rounds.round import Round, Task, Witness
 from fairlead.volcano.rounds.settings import Rounds
 from fairlead.volcano.rounds.tiers import Enabled, TierPlugin
@@ -196,7 +196,9 @@ class RoundScenario(Scenario):
             configurations=configurations,
             quirks=Quirks.of(compatible=compatible),
         )
-        round = open_round(self.cluster, rounds, uid="round", now=LATER, rng=Random(1), witness=witness)
+        round = open_round(
+            self.cluster, rounds, uid="round", now=LATER, rng=Random(1), context=RoundContext(witness=witness)
+        )
         _play(round)
         return round
 

@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.store import Store
@@ -37,7 +38,7 @@ Story = Callable[[Client], Awaitable[None]]
 @asynccontextmanager
 async def served(credentials: Credentials, **options: Any) -> AsyncIterator[Client]:
     store = Store(clock=time.time, rng=random.Random(5))
-    server = Server(store, token=credentials.token, tls=credentials.tls(), **options)
+    server = Server(store, token=credentials.token, at=Endpoint(tls=credentials.tls()), **options)
     await server.start()
     tls = ssl.create_default_context(cadata=credentials.ca.decode())
     headers = {"Authorization": f"Bearer {credentials.token}"}

@@ -1,4 +1,4 @@
-"""Shared is a cluster with several schedulers in Volcano's manner, each with its own part of the nodes."""
+"""Shared is a cluster with several schedulers with the Volcano profile, each with its own part of the nodes."""
 
 from __future__ import annotations
 

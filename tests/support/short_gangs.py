@@ -1,6 +1,6 @@
 """Clusters with a gang that is short of quota, of a rack, of a device or of reserved room.
 
-There is one of each in kube's manner, in Volcano's and in Koordinator's; the gang is named g.
+There is one of each with a kube profile, in Volcano's and in Koordinator's; the gang is named g.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def one(**offers: str) -> list[Builder]:
     return [node("n0").offers(offers)]
 
 
-# ---- kube's manner ----
+# ---- with a kube profile ----
 
 
 def native(members: int, **spec: Any) -> Doc:
@@ -102,7 +102,7 @@ def kube_reservation(_: Path) -> Harness:
     return cluster
 
 
-# ---- Volcano's manner ----
+# ---- with the Volcano profile ----
 
 
 def volcano(directory: Path, nodes: list[Builder]) -> Harness:
@@ -158,7 +158,7 @@ def volcano_reservation(directory: Path) -> Harness:
     return cluster
 
 
-# ---- Koordinator's manner ----
+# ---- with the Koordinator profile ----
 
 
 def koordinator(nodes: list[Builder]) -> Harness:

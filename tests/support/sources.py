@@ -20,7 +20,7 @@ ROOT = Path(fairlead.__file__).parent
 DECIDES = ("core", "kube", "volcano", "koordinator", "gpu_share", "cluster/controllers", "cluster/kubelets")
 """What decides: synchronous, deterministic, written with NumPy and the standard library."""
 READS_AND_SHOWS = (
-    "kube/config/", "kube/replay/",
+    "kube/config/", "kube/extenders/", "kube/replay/",
     "volcano/config/", "volcano/replay/", "volcano/cli/", "volcano/vcctl/", "volcano/jobs/cli/",
     "volcano/explain/text.py", "volcano/jobs/installed_plugins.py", "volcano/jobs/ssh_keys.py", "volcano/metrics.py",
     "volcano/queues/command.py",

@@ -1,4 +1,5 @@
-"""A cluster that is scheduled in Volcano's manner, on virtual time: nodes, queues, gangs, and what each queue holds."""
+"""A cluster that is scheduled with the Volcano profile, on virtual time: nodes, queues, gangs, and what each queue
+holds."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def round_drivers(scheduler: Scheduler) -> list[RoundDriver]:
 
 class VolcanoHarness(Harness):
     """`scheduler` serves the default kube profile and the configuration's, as one. `flags` are further options of
-    Volcano's manner."""
+    a Volcano profile."""
 
     def __init__(
         self,

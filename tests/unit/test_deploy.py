@@ -101,6 +101,28 @@ def test_the_chart_has_the_version_of_the_package() -> None:
     assert base["images"][0]["newTag"] == __version__
 
 
+def test_pods_alone_are_given_a_token_and_connections_are_limited_both_ways() -> None:
+    objects = {doc["kind"]: doc for doc in yaml.safe_load_all((HOUSE / "deploy" / "fairlead.yaml").read_text())}
+    assert objects["ServiceAccount"]["automountServiceAccountToken"] is False
+    assert objects["Deployment"]["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
+    policy = objects["NetworkPolicy"]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [443, 6443]]
+
+
+def test_system_packages_are_installed_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    """Without mpirun in the PATH the script says what is missing, and calls no package manager."""
+    called = tmp_path / "called"
+    (tmp_path / "apt-get").write_text(f"#!/bin/sh\n: >{called}\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    script = HOUSE / "tools" / "real" / "mpi.sh"
+    for install in ("", "1"):
+        environment = {"PATH": str(tmp_path), "INSTALL": install}
+        done = subprocess.run(["/bin/bash", script], env=environment, capture_output=True, text=True, check=False)
+        assert ("INSTALL=1" in done.stderr) is not bool(install)
+        assert called.exists() is bool(install)
+
+
 def test_every_query_is_about_the_release_alone() -> None:
     """Beside kube-scheduler, whose names the metrics have, a sum of both would mean nothing."""
     alerts = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"][0]["rules"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead import ApiError, ConfigError, LiveScheduler, node_filter, schedule
+from fairlead import ApiError, ConfigError, Invalid, LiveScheduler, node_filter, schedule
 from fairlead.testing import Harness, deployment, node, pod
 
 MANIFEST = """
@@ -102,3 +102,25 @@ def test_a_cluster_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
         LiveScheduler(tmp_path / "gone")
     with pytest.raises(ConfigError, match="nowhere"):
         LiveScheduler(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("objects", "options", "words"),
+    [
+        ([{"kind": "Pod", "metadata": {"name": "a"}}], {}, "has no apiVersion"),
+        ([[pod("a"), pod("b")]], {}, r"schedule\(\*objects\)"),
+        ([3], {}, "objects: 3 is no object"),
+        ([], {"nodes": -1}, "nodes: -1 must not be negative"),
+        ([], {"nodes": "three"}, "nodes: 'three' is neither a number nor a list of nodes"),
+        ([], {"volcano": "shiped"}, 'did you mean "shipped"'),
+        ([], {"config": "koordinatr"}, 'did you mean "koordinator"'),
+    ],
+)
+def test_a_wrong_argument_is_one_exception_that_names_it(objects: Any, options: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        schedule(*objects, **options)
+
+
+def test_an_object_that_is_not_valid_raises_an_exported_exception() -> None:
+    with pytest.raises(Invalid, match=r"spec.containers: Required value"):
+        schedule({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}})

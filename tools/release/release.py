@@ -1,28 +1,38 @@
 """One command makes a release: version, changelog, sdist and wheel, checked in an empty environment.
 
-    tools/release/release.py 0.2.0            make it: files are changed, dist/ is filled, nothing is committed or sent
+    tools/release/release.py 0.2.0 --base IMAGE@sha256:DIGEST
+                                              make it: files are changed, dist/ is filled, nothing is committed or sent
     tools/release/release.py --check          build what is there and check it, changing nothing but build/
 
 The version is in one place of the source; the chart, the kustomize base, image tags in the documentation and the
 changelog follow it. What is built is installed in an empty environment, the sdist as well as the wheel, and there has
-to say its version, print its roles and place pods in a small cluster.
+to say its version, print its roles and place pods in a small cluster. Beside them lies a list of all packages that an
+image of the version holds, by version and hashes, as CycloneDX. The image is built on `--base`: a tag may mean another
+image tomorrow, so a release refuses one without a digest.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
+import json
 import re
 import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 HOUSE = Path(__file__).resolve().parents[2]
 SOURCE = HOUSE / "src" / "fairlead" / "__init__.py"
 CHANGELOG = HOUSE / "CHANGELOG.md"
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
+DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
+DOCKERFILE = HOUSE / "deploy" / "Dockerfile"
+LOCKED = HOUSE / "requirements" / "run.txt"
 PLACES = {
     SOURCE: r'^__version__ = "(.*)"$',
     HOUSE / "deploy" / "chart" / "Chart.yaml": r"^(?:version|appVersion): (.*)$",
@@ -31,6 +41,10 @@ PLACES = {
     HOUSE / "docs" / "real-cluster.md": r"fairlead:(\d[\w.]*)",
 }
 """Where the version is written."""
+_LOCKED_PACKAGE = re.compile(
+    r"^([\w.-]+)(?:\[[\w,-]+\])?==([^\s;]+)(?: *;([^\\\n]*))?((?:[ \\]*\n    --hash=\S+)*)", re.MULTILINE
+)
+"""Name, version, condition and hashes of a package in a requirements file."""
 
 
 def current() -> str:
@@ -53,6 +67,37 @@ def released(changelog: str, version: str, day: str) -> str:
     if not rest.partition("\n## ")[0].strip():
         raise ValueError("CHANGELOG.md: nothing is unreleased")
     return f"{changelog[: heading.start()]}## Unreleased\n\n## {version} ({day})\n{rest}"
+
+
+def with_base(dockerfile: str, base: str) -> str:
+    """The Dockerfile that builds on this image unless told otherwise. Raises ValueError if it has no digest."""
+    if not DIGEST.fullmatch(base):
+        raise ValueError(f"--base {base or '(missing)'}: a release names its base image by digest: IMAGE@sha256:...")
+    return re.sub(r"^ARG BASE=.*$", f"ARG BASE={base}", dockerfile, flags=re.MULTILINE)
+
+
+def bill_of_materials(version: str, locked: str, files: Sequence[Path], base: str = "") -> dict[str, Any]:
+    """What a release and its image are made of, as CycloneDX: the packages of a requirements file with hashes."""
+    components: list[dict[str, Any]] = []
+    for name, number, condition, hashes in _LOCKED_PACKAGE.findall(locked):
+        components.append(
+            {
+                "type": "library",
+                "name": name,
+                "version": number,
+                "purl": f"pkg:pypi/{name.lower()}@{number}",
+                "hashes": [{"alg": "SHA-256", "content": one} for one in re.findall(r"[0-9a-f]{64}", hashes)],
+                **({"properties": [{"name": "condition", "value": condition.strip()}]} if condition.strip() else {}),
+            }
+        )
+    if base:
+        image, _, digest = base.partition("@sha256:")
+        found = [{"alg": "SHA-256", "content": digest}]
+        components.append({"type": "container", "name": image, "version": f"sha256:{digest}", "hashes": found})
+    built = [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()} for path in files]
+    itself = {"type": "application", "name": "fairlead", "version": version, "hashes": built}
+    document = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1}
+    return {**document, "metadata": {"component": itself}, "components": components}
 
 
 def build(target: Path) -> list[Path]:
@@ -86,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version", nargs="?")
     parser.add_argument("--check", action="store_true", help="build and check what is there")
+    parser.add_argument("--base", default="", help="the image that the version's image is built on, by digest")
     asked = parser.parse_args()
     if bool(asked.version) == asked.check:
         parser.error("either a version or --check")
@@ -94,14 +140,19 @@ def main() -> None:
         parser.error(f"{version} is no version; for example 0.2.0 or 0.2.0rc1")
     if asked.version:
         try:
+            dockerfile = with_base(DOCKERFILE.read_text(), asked.base)
             CHANGELOG.write_text(released(CHANGELOG.read_text(), version, datetime.date.today().isoformat()))
         except ValueError as error:
             sys.exit(str(error))
+        DOCKERFILE.write_text(dockerfile)
         for path, pattern in PLACES.items():
             path.write_text(with_version(path.read_text(), pattern, version))
         run([sys.executable, "tools/deploy/generate.py"])
-    for package in build(target):
+    packages = build(target)
+    for package in packages:
         check(package, version, HOUSE / "build" / "release-venv")
+    bill = bill_of_materials(version, LOCKED.read_text(), packages, asked.base)
+    (target / f"fairlead-{version}.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
     print(f"{target} is ready. Next: commit, `git tag v{version}`, push both, and upload {target}.")
 
 

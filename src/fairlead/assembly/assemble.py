@@ -85,11 +85,11 @@ def profile_from(
     )
 
 
-def _finished(config: KubeProfile, told: Finish) -> KubeProfile:
+def _finished(config: KubeProfile, context: Finish) -> KubeProfile:
     """The profile as the families of its plugins need it."""
     for family in families():
         if family.finish and not config.listed.isdisjoint(family.plugins):
-            config = resolve(family.finish)(config, told)
+            config = resolve(family.finish)(config, context)
     return config
 
 

@@ -1,4 +1,4 @@
-"""ClusterAssembly: the one way from what is asked for to a cluster in this process, or to what joins one elsewhere.
+"""ClusterAssembly: the one way from what is requested to a cluster in this process, or to what joins one elsewhere.
 
 `fairlead up`, the demo, the Harness and its pytest fixture, the laboratory, recorded stories, what-if questions, the
 library and `fairlead scheduler` make their clusters here, so that a configuration means the same cluster to all of
@@ -102,7 +102,7 @@ class AssembledCluster:
     def virtual(
         self, clock: VirtualClock, *, latencies: Latencies | None = None, perform: Perform | None = None
     ) -> VirtualRuntime:
-        """The cluster on virtual time. The kubelets step last, so that a pod that is bound in an instant is told to
+        """The cluster on virtual time. The kubelets step last, so that a pod that is bound in an instant is known to
         them in it."""
         from fairlead.runtime.virtual import VirtualRuntime
 
@@ -136,8 +136,8 @@ class ClusterAssembly:
         seed: int | None = None,
         announce: bool = True,
     ) -> None:
-        """`schedulers` None leaves scheduling to somebody else. `names` are those of the controllers that run whoever
-        schedules. `settings` of families count before those that follow from the setups. Everything random follows
+        """`schedulers` None leaves scheduling to somebody else. `names` are those of the controllers that run beside
+        any scheduler. `settings` of families count before those that follow from the setups. Everything random follows
         from the seed; it is the operating system's randomness if that is None. `announce` False leaves out Events."""
         self.schedulers = schedulers
         self.names = names

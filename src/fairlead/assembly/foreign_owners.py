@@ -2,7 +2,7 @@
 
 Each pod template times its replicas, with the labels and the owner by which the pods are found to belong together
 (core/model/owner_sizes.py reads the same fields). Names are those that the controllers would give, as far as scheduling
-could tell the difference.
+could notice the difference.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def _leader_worker_set(document: Doc) -> Iterator[Part]:
     worker = template.get("workerTemplate") or {}
     for group in range(spec.get("replicas", 1)):
         labels = {"leaderworkerset.sigs.k8s.io/name": name, "leaderworkerset.sigs.k8s.io/group-index": str(group)}
-        told = {"leaderworkerset.sigs.k8s.io/size": str(size)}
-        yield f"{group}-leader", template.get("leaderTemplate") or worker, 1, labels, told
-        yield f"{group}", worker, size - 1, labels, told
+        annotations = {"leaderworkerset.sigs.k8s.io/size": str(size)}
+        yield f"{group}-leader", template.get("leaderTemplate") or worker, 1, labels, annotations
+        yield f"{group}", worker, size - 1, labels, annotations
 
 
 _KUBEFLOW = {

@@ -39,5 +39,5 @@ def read_config(
 ) -> KubeConfig:
     """The configuration in a file, or the one that comes with fairlead under that name if there is no such file."""
     preset = presets().get(str(path)) if not pathlib.Path(path).exists() else None
-    text = read_text(path) if preset is None else preset
+    text = read_text(path, presets=presets()) if preset is None else preset
     return load_config(text, file=str(path), capabilities=capabilities, gates=gates)

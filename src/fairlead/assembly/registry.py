@@ -1,7 +1,7 @@
 """From plugin names to plugins: those of families, installed ones and the user's own.
 
 A name is one of a family's plugins, an entry point of the group `fairlead.plugins`, or `module:Name`. Nothing is
-imported before it is asked for, so reading a configuration costs no imports and one broken plugin does not stop the
+imported before it is requested, so reading a configuration costs no imports and one broken plugin does not stop the
 others. A factory takes the plugin's args (a record of plugin_args, or the plain value from the file) and returns the
 plugin; a Plugin class is such a factory.
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.config.factories import makes
 from fairlead.config.problems import suggestion
 from fairlead.core.family import PluginEntry, families
+from fairlead.core.framework.lift import NodeFilter, NodeScore
 from fairlead.core.framework.plugin import Plugin
 from fairlead.core.framework.results.cached_plugin import misplaced_members
 from fairlead.errors import ConfigError
@@ -79,6 +80,8 @@ class PluginRegistry:
     def create(self, name: str, args: Args) -> Plugin:
         """The plugin of that name. Raises ConfigError if there is none or if it refuses its args."""
         found = self.find(name)
+        if isinstance(found, NodeFilter | NodeScore):
+            return found.named(name.rpartition(":")[2])
         if isinstance(found, Plugin):
             return _without_misplaced(found, name)
         if ":" in name and not makes(found, Plugin):
@@ -149,7 +152,7 @@ class _Capabilities(Mapping[str, frozenset[str]]):
 
 
 def _without_misplaced(plugin: Plugin, name: str) -> Plugin:
-    """The plugin itself; raises if it defines something for the result cache that would not be heard."""
+    """The plugin itself; raises if it defines something for the result cache that would not be called."""
     if misplaced := misplaced_members(plugin):
         hint = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
         raise ConfigError(f'initializing plugin "{name}": {"; ".join(misplaced)}', hint=hint)

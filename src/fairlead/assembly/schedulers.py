@@ -31,7 +31,7 @@ from fairlead.kube.config.kube import default_kube_config
 
 if TYPE_CHECKING:
     from fairlead.config.setup import Setup
-    from fairlead.config.watcher import ConfigWatcher, Tell
+    from fairlead.config.watcher import ConfigWatcher, Notify
     from fairlead.core.framework.extender import Extender
     from fairlead.core.framework.profile import Profile
     from fairlead.core.model.flow import Controller, Doc, DocView
@@ -64,8 +64,8 @@ class SchedulerAssembly:
         plugins: Sequence[Plugin] = (),
     ) -> None:
         """`config` is the default one with these gates unless given; it also decides the backoffs of `options`.
-        `setups` make further profiles, in the manners of their families; `plugins` take part in every kube profile,
-        after those that the configuration names."""
+        `setups` make further profiles, with the scheduling modes of their families; `plugins` take part in every kube
+        profile, after those that the configuration names."""
         self.current = default_kube_config(gates=gates) if config is None else config
         self.setups = tuple(setups)
         self._configs = [setup.first_config() for setup in self.setups]
@@ -126,6 +126,7 @@ class SchedulerAssembly:
             self._options,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            pops_from_backoff="SchedulerPopFromBackoffQ" in config.gates,
         )
         return Scheduler(self._profiles(config, self._configs), options)
 
@@ -158,7 +159,7 @@ class SchedulerAssembly:
         changed = watcher.look() is ReloadOutcome.CHANGED
         return partial(self._reload, config=watcher.current) if changed else None
 
-    def looks_of_setups(self, notify: Tell) -> list[Look]:
+    def looks_of_setups(self, notify: Notify) -> list[Look]:
         """A Look at the file of each setup that has one."""
         found = [(at, setup.watcher(notify)) for at, setup in enumerate(self.setups)]
         watchers = [(at, watcher) for at, watcher in found if watcher is not None]
@@ -217,7 +218,7 @@ class SchedulerAssembly:
 
 
 def _usable(plugin: object) -> Plugin:
-    """A plugin object; raises ConfigError for what is none, or would not be heard."""
+    """A plugin object; raises ConfigError for what is no plugin, or would not be called."""
     if not isinstance(plugin, Plugin):
         what = plugin.__name__ if isinstance(plugin, type) else repr(plugin)
         hint = "call the class" if isinstance(plugin, type) else "decorate a function with @node_filter or @node_score"

@@ -2,7 +2,7 @@
 
 Functions are looked up in `overloads.txt`: name, identifier, parameters and result of each overload that the API server
 has for selectors and rules. All overloads that the arguments fit are kept, because the estimate of the
-cost (cost.py) asks for each of them. What variables there are, and the fields of their types, says an Environment.
+cost (cost.py) reads each of them. What variables there are, and the fields of their types, says an Environment.
 Attributes of devices are of the type `any` and fit everywhere.
 """
 

@@ -1,4 +1,5 @@
-"""An estimate of what an expression may cost at most, in the units of the API server, which refuses what is too dear.
+"""An estimate of what an expression may cost at most, in the units of the API server, which refuses what costs too
+much.
 
 The estimate follows cel-go's: reading a name or a field costs one, a call one or what its arguments' sizes make of it,
 a loop its step as often as its range may have elements. Sizes come from literals, from calls, and for what variables

@@ -1,4 +1,4 @@
-"""Macros: calls whose arguments are not evaluated as they stand, because they bind variables or ask for presence.
+"""Macros: calls whose arguments are not evaluated as they stand, because they bind variables or request presence.
 
 A macro becomes a Python function of the variables at hand (see program.py). Loops over a map see its keys, or keys and
 values if two variables are named. `all` and `exists` forget an error if another element decides.

@@ -1,6 +1,6 @@
 """Regular expressions that somebody else writes: matched in linear time, with the syntax and the verdicts of Go.
 
-The patterns of device selectors, of CustomResourceDefinitions and of expressions come from whoever may create an
+The patterns of device selectors, of CustomResourceDefinitions and of expressions come from anybody who may create an
 object. Python's `re` needs exponential time for some and holds the interpreter lock meanwhile, so that one claim
 stops a scheduler. RE2 is what Go's package reimplements: it has the same syntax, and its complaints are reworded here.
 """

@@ -1,8 +1,8 @@
 """Steps: what an expression has cost while it runs, in the units of the API server, and what it may still cost.
 
 A name, a field and most calls cost one step; calls that go through texts or lists cost what their sizes make of it, as
-cel-go counts them (interpreter/runtimecost.go, and Kubernetes' library/cost.go for its own functions). Whoever runs an
-expression gives it a number of steps, so that equal inputs end in the same place on every machine.
+cel-go counts them (interpreter/runtimecost.go, and Kubernetes' library/cost.go for its own functions). A caller that
+runs an expression gives it a number of steps, so that equal inputs end in the same place on every machine.
 """
 
 from __future__ import annotations

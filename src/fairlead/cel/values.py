@@ -88,7 +88,7 @@ class SetList(list[Any]):
 
 
 class KeyedList(list[Any]):
-    """A list whose elements are told apart by the fields `keys` (`x-kubernetes-list-type: map`)."""
+    """A list whose elements are distinguished by the fields `keys` (`x-kubernetes-list-type: map`)."""
 
     def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
         super().__init__(items)

@@ -26,7 +26,7 @@ import click
 
 from fairlead import __version__
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.scheduler_search import Asked, NotAScheduler, first_answer, server_options
+from fairlead.console.scheduler_search import NotAScheduler, SchedulerChoice, first_answer, server_options
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def bug_report_command(output: Path | None, config: Path | None, anonymous: bool
 
     What cannot be had (no cluster, no scheduler, no right) is left out, and standard error and `versions.json` say so.
     """
-    files, missing = asyncio.run(_gather(config, Asked.of(options), anonymous=anonymous))
+    files, missing = asyncio.run(_gather(config, SchedulerChoice.of(options), anonymous=anonymous))
     path = output or Path(time.strftime("fairlead-bug-report-%Y%m%d-%H%M%S.tar.gz"))
     try:
         write_archive(path, files)
@@ -80,7 +80,9 @@ def write_archive(path: Path, files: dict[str, bytes]) -> None:
     path.chmod(0o600)
 
 
-async def _gather(config: Path | None, asked: Asked, *, anonymous: bool) -> tuple[dict[str, bytes], list[str]]:
+async def _gather(
+    config: Path | None, asked: SchedulerChoice, *, anonymous: bool
+) -> tuple[dict[str, bytes], list[str]]:
     """The files of the archive, and what it lacks."""
     from fairlead.cluster.store.redaction import Redactor
 
@@ -135,7 +137,7 @@ def _configuration(path: Path) -> bytes:
     return yaml.safe_dump(without_key_material(document), sort_keys=True).encode()
 
 
-def _cluster(asked: Asked, missing: list[str]) -> KubeApi | None:
+def _cluster(asked: SchedulerChoice, missing: list[str]) -> KubeApi | None:
     from fairlead.client.client import KubeApi
     from fairlead.client.credentials import connect
 
@@ -169,7 +171,7 @@ async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing:
     return files
 
 
-async def _explanations(asked: Asked, files: dict[str, bytes], missing: list[str]) -> bytes:
+async def _explanations(asked: SchedulerChoice, files: dict[str, bytes], missing: list[str]) -> bytes:
     """Why pods wait, from the scheduler that knows them; a pod that it does not know is left out."""
     from fairlead.cluster.server.explaining import explanation_path
 
@@ -197,7 +199,7 @@ async def _explanations(asked: Asked, files: dict[str, bytes], missing: list[str
     return json.dumps(found, indent=1).encode()
 
 
-async def _scheduler(asked: Asked, missing: list[str]) -> dict[str, bytes]:
+async def _scheduler(asked: SchedulerChoice, missing: list[str]) -> dict[str, bytes]:
     """What only the scheduler's own port says: its configuration and metrics."""
     from fairlead.cluster.store.redaction import without_key_material
 

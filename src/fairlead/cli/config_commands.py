@@ -1,7 +1,7 @@
 """`fairlead config`: look at scheduler configuration files without running anything.
 
 `check` says whether a file can be used, `effective` shows it with everything filled in, `diff` shows what a change of
-files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 2.
+files changes in effect. A wrong file is reported with file, line, path of the field and a suggestion, and exit code 2.
 Which dialect a file is in, kube-scheduler's or Volcano's, is seen from its keys; what is Volcano's is in
 volcano_config.py.
 """
@@ -23,6 +23,7 @@ from fairlead.errors import ConfigError
 from fairlead.kube.config.document import ConfigDifference, diff, to_document
 from fairlead.kube.config.kube import default_kube_config
 from fairlead.kube.config.shapes import POINTS
+from fairlead.kube.config.without_effect import gates_table
 from fairlead.volcano.config.command import check_volcano, diff_volcano, effective_volcano, volcano_source
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ def check_command(
     """Say whether each FILE can be used.
 
     FILE is a KubeSchedulerConfiguration, a legacy Policy, or a volcano-scheduler.conf (or the ConfigMap with one; or
-    the name of a preset: default, shipped, kube-batch). For Volcano it also tells the traps in it: what is legal and
-    will not do what one would expect. With queues it tells what they promise and cannot keep, and which groups can
+    the name of a preset: default, shipped, kube-batch). For Volcano it also lists the traps in it: what is legal and
+    will not do what one would expect. With queues it lists what they promise and cannot keep, and which groups can
     never start.
     """
     worst = 0
@@ -100,13 +101,19 @@ def _objects(queues: tuple[str, ...], kubeconfig: str | None, context: str | Non
 
 @config_group.command("effective")
 @click.argument("file", type=click.Path(), required=False)
-@click.option("-o", "--output", type=click.Choice(["yaml", "json", "points"]), default="yaml", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["yaml", "json", "points", "gates"]), default="yaml", show_default=True
+)
 @_gates
 def effective_command(file: str | None, output: str, gates: Gates) -> None:
     """Show FILE, or the built-in configuration, with all defaults filled in.
 
-    `-o points` shows which plugins run at which extension point, in order, with the weights of scores.
+    `-o points` shows which plugins run at which extension point, in order, with the weights of scores. `-o gates` lists
+    the feature gates: whether they are on, their stage or family, and whether anything acts on them.
     """
+    if output == "gates":
+        click.echo(_gates_text(gates))
+        return
     source = volcano_source(file) if file else None
     if source is not None:
         sys.exit(effective_volcano(source, output=output))
@@ -159,6 +166,14 @@ def _points_text(profile: KubeProfile) -> str:
         names = ", ".join(f"{name} {weight}" if weight else name for name, weight in profile.points[point])
         lines.append(f"  {point:<{width}}  {names or '-'}")
     return "\n".join(lines)
+
+
+def _gates_text(gates: Gates) -> str:
+    rows = gates_table(gates)
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(
+        "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
+    )
 
 
 def _difference_text(difference: ConfigDifference) -> str:

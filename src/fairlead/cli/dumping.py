@@ -1,4 +1,4 @@
-"""The dump that SIGUSR2 asks for: what a scheduler has in memory, and whether that agrees with what the API told."""
+"""The dump that SIGUSR2 requests: what a scheduler has in memory, and whether that agrees with what the API sent."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def dump(scheduler: Scheduler) -> None:
         log.info(
             "node %s", node.name, extra={"allocatable": dict(node.allocatable), "requested": requested, "pods": pods}
         )
-    log.info("Dump of scheduling queue", extra={"summary": scheduler.backlog.summary()})
-    for entry in scheduler.backlog.pending():
+    log.info("Dump of scheduling queue", extra={"summary": scheduler.backlog.queues.summary()})
+    for entry in scheduler.backlog.queues:
         waiting = scheduler.backlog.where(entry.pod.uid)
         if waiting is not None:
             log.info("waiting %s", entry.key, extra={"queue": waiting.queue, "plugins": list(waiting.plugins)})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Which nodes the API has told of, and by uid which pods that are on nodes and have not ended."""
+class ApiState:
+    """Which nodes the API has sent, and by uid which pods that are on nodes and have not ended."""
 
     nodes: frozenset[str]
     placed: frozenset[str]
 
     @classmethod
-    def by(cls, view: DocView) -> Told:
+    def by(cls, view: DocView) -> ApiState:
         """To be called on the thread that the view belongs to."""
         pods = (doc for doc in view.list(kinds.POD) if doc["spec"].get("nodeName") and not has_ended(doc))
         return cls(
@@ -51,14 +51,14 @@ class Told:
         )
 
 
-def compare(scheduler: Scheduler, told: Told) -> bool:
-    """Whether memory agrees with what the API told: the same nodes, the same pods on them. What differs is logged; a
+def compare(scheduler: Scheduler, api_state: ApiState) -> bool:
+    """Whether memory agrees with what the API sent: the same nodes, the same pods on them. What differs is logged; a
     moment's difference is natural, one that stays is a defect."""
     cluster, agree = scheduler.cluster, True
-    nodes, placed = told.nodes, told.placed
-    agree &= _told("nodes", missed=nodes - set(cluster.table.row_of), redundant=set(cluster.table.row_of) - nodes)
+    nodes, placed = api_state.nodes, api_state.placed
+    agree &= _agrees("nodes", missed=nodes - set(cluster.table.row_of), redundant=set(cluster.table.row_of) - nodes)
     held = {uid for uid, pod_state in cluster.pods.items() if pod_state.place in (PodPlace.BOUND, PodPlace.RELEASING)}
-    agree &= _told("pods", missed=placed - held, redundant=held - placed)
+    agree &= _agrees("pods", missed=placed - held, redundant=held - placed)
     try:
         cluster.check()
         scheduler.backlog.check()
@@ -70,7 +70,7 @@ def compare(scheduler: Scheduler, told: Told) -> bool:
     return agree
 
 
-def _told(what: str, *, missed: Set[str], redundant: Set[str]) -> bool:
+def _agrees(what: str, *, missed: Set[str], redundant: Set[str]) -> bool:
     if missed or redundant:
         log.warning("cache mismatch", extra={"kind": what, "missed": sorted(missed), "redundant": sorted(redundant)})
     return not (missed or redundant)

@@ -25,9 +25,12 @@ from fairlead.assembly.registry import BUILT_IN
 from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.observation import SchedulerObservation
+from fairlead.cluster.kubelets.pod_script import PodScript
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated
+from fairlead.cluster.server.asking import Asked
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
-from fairlead.cluster.server.server import Server
+from fairlead.cluster.server.server import Probes, Server
 from fairlead.cluster.store.journal import Journal
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
@@ -63,7 +66,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the user asked for."""
+    """What the user requested."""
 
     fleet: Fleet
     kubeconfig: KubeconfigFile
@@ -76,6 +79,8 @@ class UpOptions:
     leave_out_damaged: bool = False
     snapshot: Snapshot | None = None
     check_bindings: bool = False
+    run_time: float | None = None
+    """Seconds that pods of Jobs run which say nothing themselves; None is the kubelets' default."""
 
 
 class EmbeddedCluster:
@@ -90,7 +95,8 @@ class EmbeddedCluster:
         self._was_ready = False
 
     async def start(self, on_node: Callable[[int], None]) -> None:
-        """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
+        """Returns when the cluster is ready and its kubeconfig written. `on_node` is called with how many nodes there
+        are."""
         with loading():
             credentials = self._open_store()
             self._join_controllers()
@@ -132,8 +138,13 @@ class EmbeddedCluster:
             restored_into(self.store, options.snapshot, where=str(options.data))
         return credentials
 
+    def _script(self) -> PodScript | None:
+        """What simulated pods do that say nothing themselves."""
+        run_time = self.options.run_time
+        return None if run_time is None else PodScript(job_run_time=run_time)
+
     def _join_controllers(self) -> None:
-        cluster = self.options.assembly.over(self.store)
+        cluster = self.options.assembly.over(self.store, script=self._script())
         self._scheduler = cluster.scheduler
         self._attendance = cluster.attendance
         telemetry = Telemetry(sources=metrics_of_families(), built_in=frozenset(BUILT_IN))
@@ -156,14 +167,10 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store,
                 token=credentials.token,
-                tls=credentials.tls(),
-                host=options.bind,
-                port=port,
-                ready=self._is_ready,
-                explainers=self._explainers(),
-                answerers=self._answerers(),
+                at=Endpoint(options.bind, port, credentials.tls()),
+                probes=Probes(self._is_ready, partial(self._observation.exposition, self._runtime)),
+                asked=Asked(self._explainers(), self._answerers()),
                 attendance=self._attendance,
-                metrics=partial(self._observation.exposition, self._runtime),
             )
             try:
                 await self._server.start()
@@ -177,7 +184,7 @@ class EmbeddedCluster:
         log.info("listening", extra={"url": self._server.url})
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
-        """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
+        """Those of the fleet that are not there yet; none if the data has nodes and nobody requested a number."""
         make_first_objects(self.store)
         known = set(self._node_names())
         wanted = self.options.fleet.nodes
@@ -236,9 +243,9 @@ class EmbeddedCluster:
 
     def _follow_files(self, assembly: SchedulerAssembly, scheduler: Scheduler) -> None:
         """Follow the files of setups; that of the kube profiles is read once."""
-        from fairlead.cli.reloading import follow_files, tell_of_file
+        from fairlead.cli.reloading import follow_files, log_config_change
 
-        if looks := assembly.looks_of_setups(tell_of_file):
+        if looks := assembly.looks_of_setups(log_config_change):
             ask = partial(self._runtime.ask, scheduler)
             following = self._spawn(follow_files(looks, ask), "the look at the files of setups")
             self._opened.push_async_callback(_ended, following)
@@ -267,7 +274,7 @@ class EmbeddedCluster:
     def _is_ready(self) -> bool:
         """Once ready, always ready: nodes may fail later, and looking at all of them for every probe is work."""
         if not self._was_ready and self._runtime.stepping:
-            self._was_ready = all(map(is_as_wished, self.store.list(kinds.NODE)))
+            self._was_ready = all(map(is_as_configured, self.store.list(kinds.NODE)))
         return self._was_ready
 
     async def _until_ready(self, credentials: Credentials) -> None:
@@ -297,7 +304,7 @@ def _creation(node: Doc) -> Write:
     return Write(Verb.CREATE, kinds.NODE, "", node["metadata"]["name"], body=node)
 
 
-def is_as_wished(node: Doc) -> bool:
+def is_as_configured(node: Doc) -> bool:
     """Whether a node is ready, or need not be: one not simulated, or made to fail, must not delay a start."""
     if not is_simulated(node) or fails_from(node) is not None:
         return True

@@ -3,7 +3,7 @@
     --nodes 20 --zones 3 --shape 5:cpu=64,memory=256Gi,nvidia.com/gpu=8 --shape cpu=8,memory=32Gi
 
 A shape with a count gives that many nodes; those without share what is left of `--nodes`. Nodes are called node-0,
-node-1 and so on, or after the `name` of their shape: the number alone decides zone and name, so that asking for more of
+node-1 and so on, or after the `name` of their shape: the number alone decides zone and name, so that requesting more of
 them later only adds. A file can say the same (`fleet_file.py`).
 """
 
@@ -119,7 +119,7 @@ def _check_resource(name: str, amount: str) -> None:
     except ValueError:
         raise ConfigError(f'"{amount}" is not a quantity of {name}', hint="for example 8, 500m, 32Gi") from None
     if negative:
-        raise ConfigError(f"{name}={amount} is less than nothing", hint="0 or more, for example 8")
+        raise ConfigError(f"{name}={amount} must not be negative", hint="0 or more, for example 8")
 
 
 def parse_zones(text: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ _OWN: Mapping[str, CommandEntry] = {
     ),
     "simulate": CommandEntry(
         "fairlead.cli.what_if.simulate:simulate_command",
-        "Say whether objects would run, where, and whom they would cost.",
+        "Say whether objects would run, where, and which pods would be evicted.",
     ),
     "evictions": CommandEntry(
         "fairlead.cli.what_if.evictions:evictions_command", "List who was evicted, for whom, and what it cost."
@@ -50,6 +50,7 @@ _OWN: Mapping[str, CommandEntry] = {
     "config": CommandEntry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
+    "plugin": CommandEntry("fairlead.cli.plugin_new:plugin_group", "Begin a scheduling plugin: a package with a test."),
     "snapshot": CommandEntry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
     "journal": CommandEntry(
         "fairlead.cli.journal:journal_group", "Check and repair a data directory of `fairlead up`."
@@ -58,9 +59,7 @@ _OWN: Mapping[str, CommandEntry] = {
     "replay": CommandEntry(
         "fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."
     ),
-    "lab": CommandEntry(
-        "fairlead.cli.lab.command:lab_group", "Run experiments of the literature and compare with recorded runs."
-    ),
+    "lab": CommandEntry("fairlead.cli.lab.command:lab_group", "Play experiments in virtual time and report on them."),
     "version": CommandEntry("fairlead.cli.about:version_command", "Print the version."),
     "completion": CommandEntry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),
 }
@@ -114,7 +113,7 @@ def _imported(target: str) -> click.Command:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", message="fairlead %(version)s")
 def cli() -> None:
-    """A cluster scheduler with a Kubernetes API of its own: no cluster needed.
+    """Schedule the pods of a cluster, or run a whole cluster in this terminal: none is needed.
 
     \b
       fairlead demo                      see it work

@@ -14,7 +14,7 @@ import click
 import orjson
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.scheduler_search import Asked, server_options
+from fairlead.console.scheduler_search import SchedulerChoice, server_options
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.kube.replay.commit_order import CommitOrder
 
 _PATIENCE = 3
-"""How many times in a row nobody may know of a pod before explanations are no longer asked for."""
+"""How many times in a row nobody may know of a pod before explanations are no longer requested."""
 _LOOK = 0.2
 """How often, in seconds, decisions that are held back are looked at."""
 
@@ -47,7 +47,7 @@ def record_command(file: Path, count: int | None, **options: Any) -> None:
     """
     from fairlead.client.credentials import connect
 
-    asked = Asked.of(options)
+    asked = SchedulerChoice.of(options)
     connection = connect(None if asked.kubeconfig is None else str(asked.kubeconfig), asked.context)
     recording = Recording(file, count, asked)
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
@@ -55,13 +55,13 @@ def record_command(file: Path, count: int | None, **options: Any) -> None:
     click.echo(f"recorded {recording.made} decisions in {file}; try: fairlead replay {file}")
 
 
-_ANYBODY = Asked()
+_ANYBODY = SchedulerChoice()
 
 
 class Recording:
     """A file being written."""
 
-    def __init__(self, file: Path, count: int | None = None, asked: Asked = _ANYBODY) -> None:
+    def __init__(self, file: Path, count: int | None = None, asked: SchedulerChoice = _ANYBODY) -> None:
         """`asked` says which scheduler explains its decisions."""
         self._path, self._asked = file, asked
         self._count = count
@@ -99,7 +99,7 @@ class Recording:
             click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
             try:
                 while True:
-                    for scenario in recorder.hear(follower.drain()):
+                    for scenario in recorder.take_changes(follower.drain()):
                         await self._add(scenario, order)
                         if self._is_enough(order):
                             break

@@ -1,7 +1,7 @@
 """A configuration file that was refused, as an Event about the pod whose scheduler goes on with an older one.
 
-The log says it once, and nobody may read the log before the next start, which fails. `kubectl describe pod` and whoever
-collects Events show it meanwhile; the metric `fairlead_config_last_reload_successful` is for alerts.
+The log says it once, and nobody may read the log before the next start, which fails. `kubectl describe pod` and
+collectors of Events show it meanwhile; the metric `fairlead_config_last_reload_successful` is for alerts.
 """
 
 from __future__ import annotations

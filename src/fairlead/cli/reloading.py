@@ -36,12 +36,12 @@ async def _look(look: Look, ask: AskReload) -> None:
     try:
         reload = await asyncio.to_thread(look)
         if reload is not None:
-            told = await asyncio.wrap_future(ask(reload))
-            log.info("the new configuration is in force", extra=dict(told))
+            loaded = await asyncio.wrap_future(ask(reload))
+            log.info("the new configuration is in force", extra=dict(loaded))
     except Exception:
         log.exception("the new configuration cannot be used; the last good one stays in force")
 
 
-def tell_of_file(words: str) -> None:
+def log_config_change(words: str) -> None:
     """What a ConfigWatcher says, as a line of the log; a file that cannot be used is a warning."""
     log.log(logging.WARNING if "stays in force" in words else logging.INFO, words)

@@ -38,7 +38,7 @@ def placement_table(pods: Sequence[Doc], nodes: Sequence[Doc], *, title: str) ->
 
 
 def utilisation_table(pods: Sequence[Doc], nodes: Sequence[Doc], *, title: str) -> Table:
-    """One row per zone: nodes, pods, and how much of each resource is asked for."""
+    """One row per zone: nodes, pods, and how much of each resource is requested."""
     zones = _zones(nodes)
     allocatable, requested = _sums_of_nodes(nodes, zones), _sums_of_pods(pods, zones)
     resources = [name for name in _SHOWN_RESOURCES if any(sums.get(name) for sums in allocatable.values())]

@@ -52,6 +52,10 @@ def _namespaced(context: click.Context, parameter: click.Parameter, value: str |
     return namespace, name
 
 
+def _spelt(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
+
+
 def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
     return click.option(f"--leader-elect-{name}", callback=_duration, metavar="DURATION", help=words)
 
@@ -60,7 +64,7 @@ class _KubeFlags(click.Command):
     """Names the flags of kube-scheduler that mean nothing here, and logs in the form that was asked for to the end."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Whoever reads the log as JSON gets what ends the process as JSON too."""
+        """What ends the process is JSON too where the log is."""
         try:
             return super().invoke(ctx)
         except FairleadError as error:
@@ -77,8 +81,8 @@ class _KubeFlags(click.Command):
             why = next((why for words, why in _LEFT_OUT.items() if name in words.split()), None)
             if why is None:
                 raise
-            told = f"'--{name}' is a flag of kube-scheduler that is not there: {why} (leave it away)"
-            raise click.UsageError(told, ctx) from None
+            message = f"'--{name}' is a flag of kube-scheduler that is not there: {why} (leave it away)"
+            raise click.UsageError(message, ctx) from None
 
 
 _LEFT_OUT = {
@@ -102,6 +106,8 @@ _LEFT_OUT = {
 }  # fmt: skip
 """kube-scheduler's flags that are not taken, by the reason."""
 
+_SOURCES = ("config", "policy_config_file", "policy_configmap", "algorithm_provider")
+"""Parameters each of which says what the whole configuration is."""
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -120,6 +126,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     metavar="NAME",
     help="Where that ConfigMap is.",
+)
+@click.option(
+    "--algorithm-provider",
+    metavar="NAME",
+    help="DefaultProvider, or ClusterAutoscalerProvider, which fills nodes one after the other. Without --config.",
 )
 @click.option(
     "--kubeconfig",
@@ -259,8 +270,9 @@ def scheduler_command(**flags: Any) -> None:
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
     _check_insecure_http(flags)
-    if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
-        raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
+    if sum(flags[name] is not None for name in _SOURCES) > 1:
+        named = " and ".join([", ".join(map(_spelt, _SOURCES[:-1])), _spelt(_SOURCES[-1])])
+        raise click.UsageError(f"{named} exclude each other")
     flags["gates"] = with_compatibility(flags)
     volcano = volcano_setup(flags)
     if volcano is None and flags["volcano_controllers"]:

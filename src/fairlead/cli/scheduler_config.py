@@ -17,7 +17,7 @@ from fairlead.core.model import kinds
 from fairlead.errors import ApiError, ConfigError
 from fairlead.kube.config.document import to_document
 from fairlead.kube.config.kube import default_kube_config
-from fairlead.kube.config.policy import policy_from_config_map, read_policy
+from fairlead.kube.config.policy import policy_from_config_map, provided_config, read_policy
 
 if TYPE_CHECKING:
     from fairlead.cli.scheduler_flags import ClusterFlags, LeaderFlags, SchedulerFlags
@@ -35,6 +35,8 @@ def effective_config(flags: SchedulerFlags) -> KubeConfig:
         config = policy_from_config_map(found, capabilities=capabilities, gates=given.gates)
     elif given.policy_config_file is not None:
         config = read_policy(given.policy_config_file, capabilities=capabilities, gates=given.gates)
+    elif given.algorithm_provider is not None:
+        config = provided_config(given.algorithm_provider, capabilities=capabilities, gates=given.gates)
     elif given.config is not None:
         config = read_config(given.config, capabilities=capabilities, gates=given.gates)
     else:

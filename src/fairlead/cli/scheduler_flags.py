@@ -17,11 +17,12 @@ Group = TypeVar("Group")
 
 @dataclass(frozen=True, slots=True)
 class ConfigFlags:
-    """Where the configuration is. One of the first three at most is given."""
+    """Where the configuration is. One of the first four at most is given."""
 
     config: Path | None
     policy_config_file: Path | None
     policy_configmap: str | None
+    algorithm_provider: str | None
     policy_configmap_namespace: str
     gates: Gates
 

@@ -125,7 +125,7 @@ class Port:
             place |= {"namespace": self._cluster.namespace, "pod": socket.gethostname()}
         return {ANNOTATION: json.dumps(place)}
 
-    def tell(self, server: OpsServer, opened: AsyncExitStack) -> None:
+    def publish(self, server: OpsServer, opened: AsyncExitStack) -> None:
         """Write the local file, until `opened` is closed."""
         if self._file is None or self._certificate is None:
             log.info("serving health, metrics and explanations", extra={"url": server.url})

@@ -22,17 +22,19 @@ from fairlead.assembly.asking import Ask, answerer, prepare_for_questions
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
-from fairlead.cli.dumping import Told, compare, dump
+from fairlead.cli.dumping import ApiState, compare, dump
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.refusals import announce_on
-from fairlead.cli.reloading import follow_files, tell_of_file
+from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_election import elector_of, leading_of, not_leading, vitals_of
 from fairlead.cli.scheduler_port import Port
 from fairlead.client.client import KubeApi
 from fairlead.client.retry import Throttle
 from fairlead.cluster.kubelets.refused_pods import RefusedPods
-from fairlead.cluster.server.ops_server import OpsServer
+from fairlead.cluster.server.asking import Asked
+from fairlead.cluster.server.listening import Endpoint
+from fairlead.cluster.server.ops_server import OpsServer, Pages
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.console.leading import in_background, lead, may_write_of, stop_on_signals
 from fairlead.console.logs import DECISIONS
@@ -79,7 +81,7 @@ def throttle_of(config: KubeConfig) -> Throttle | None:
 
 
 def assembled(flags: SchedulerFlags, config: KubeConfig) -> ClusterAssembly:
-    """What this process brings to the cluster: a scheduler, and the controllers that are asked for."""
+    """What this process brings to the cluster: a scheduler, and the controllers that are requested."""
     setups = [] if flags.volcano is None else [flags.volcano]
     schedulers = SchedulerAssembly(config, setups=setups, options=_options(flags))
     return ClusterAssembly(schedulers, names=schedulers.controllers if flags.volcano_controllers else ())
@@ -120,7 +122,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         waits, asking = elector is not None and config.delay_cache_until_active, partial(runtime.ask, scheduler)
         vitals = vitals_of(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed)
         status = _status(asking, scheduler, world.view, elector, telemetry, reporter, vitals.failing)
-        opened.enter_context(status.hearing_errors())
+        opened.enter_context(status.keeping_last_error())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGUSR2, partial(_ask_for_dump, runtime, scheduler, world.view))
@@ -129,16 +131,15 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         _collect_usage(opened, assembly, world.view, api)
         server = OpsServer(
             vitals=vitals,
-            metrics=partial(observation.exposition, runtime),
-            reset=telemetry.reset,
-            config=lambda: to_document(assembly.current),
-            status=status.document,
-            explainers=[asking],
-            answerers=[answerer(asking)],
-            host=flags.port.bind_address,
-            port=flags.port.secure_port,
+            pages=Pages(
+                metrics=partial(observation.exposition, runtime),
+                reset=telemetry.reset,
+                config=lambda: to_document(assembly.current),
+                status=status.document,
+            ),
+            asked=Asked([asking], [answerer(asking)]),
+            at=Endpoint(flags.port.bind_address, flags.port.secure_port, port.tls),
             guard=port.guard(opened),
-            tls=port.tls,
             always_allowed=flags.port.authorization_always_allow_paths,
             standing_by=partial(not_leading, elector),
         )
@@ -161,7 +162,7 @@ def _reached(
     api = KubeApi(connection, throttle=throttle, may_write=may_write)
     opened.push_async_callback(api.close)
     rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
-    return api, Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
+    return api, Remote(api, on_error=reporter.watch_failed, on_contact=reporter.watch_answered, rules=rules)
 
 
 def _telemetry(
@@ -176,7 +177,7 @@ def _telemetry(
         leading=leading,
         sources=metrics_of_families(),
         also=also,
-        tell=flags.verbosity >= DECISIONS,
+        log_decisions=flags.verbosity >= DECISIONS,
         built_in=frozenset(BUILT_IN),
     )
 
@@ -228,7 +229,7 @@ async def _review_rights(
 
 
 def _tracer(endpoint: str | None, opened: AsyncExitStack) -> CycleTracer | None:
-    """What sends a span for each cycle, if that is asked for."""
+    """What sends a span for each cycle, if that is requested."""
     if endpoint is None:
         return None
     from fairlead.runtime.tracing import tracer_to
@@ -261,7 +262,7 @@ async def _evictions(api: KubeApi, place: tuple[str, str] | None) -> Doc | None:
 
 
 async def _config_maps(assembly: SchedulerAssembly, api: KubeApi) -> Mapping[tuple[str, str], Doc | None]:
-    """The ConfigMaps that are read once at the start, such as what Volcano is told of accelerator cards."""
+    """The ConfigMaps that are read once at the start, such as Volcano's settings of accelerator cards."""
     return {where: await _config_map(api, where) for where in assembly.config_maps}
 
 
@@ -283,15 +284,15 @@ def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags, end: Callable[[],
     looks: list[Look] = []
     if flags.config.config is not None:
         load = partial(_load, assembly, flags, flags.config.config)
-        watcher = ConfigWatcher(flags.config.config, load, tell_of_file)
+        watcher = ConfigWatcher(flags.config.config, load, log_config_change)
         assembly.follow(watcher)
         looks.append(partial(_look, assembly, watcher, end))
-    return looks + assembly.looks_of_setups(tell_of_file)
+    return looks + assembly.looks_of_setups(log_config_change)
 
 
 def _look(assembly: SchedulerAssembly, watcher: ConfigWatcher[KubeConfig], end: Callable[[], object]) -> Reload | None:
-    """Look at the file of the kube profiles. Another lease is nothing to go over to while running: whoever holds the
-    old one has no right to the names that the new one stands for. So the process ends; its next start stands for it."""
+    """Look at the file of the kube profiles. Another lease is nothing to go over to while running: the holder of
+    the old one has no right to the names that the new one stands for. So the process ends, to stand for it anew."""
     reload = assembly.look_at(watcher)
     if reload is None or watcher.current.leader_election == assembly.current.leader_election:
         return reload
@@ -319,14 +320,14 @@ def _collect_usage(opened: AsyncExitStack, assembly: SchedulerAssembly, view: Mi
 
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:
-    """Have what is in memory written to the log, and compared with what the API told up to now."""
-    told = Told.by(view) if view.listed else None
+    """Have what is in memory written to the log, and compared with what the API sent up to now."""
+    api_state = ApiState.by(view) if view.listed else None
 
     def dumped(asked: Scheduler) -> None:
         try:
             dump(asked)
-            if told is not None:
-                compare(asked, told)
+            if api_state is not None:
+                compare(asked, api_state)
         except Exception:
             log.exception("the dump failed")
 
@@ -338,7 +339,7 @@ async def _serve(opened: AsyncExitStack, flags: PortFlags, server: OpsServer, po
         return
     await server.start()
     opened.push_async_callback(server.stop)
-    port.tell(server, opened)
+    port.publish(server, opened)
     in_background(opened, port.follow(server))
 
 

@@ -44,7 +44,7 @@ Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
 USUAL_KUBECONFIG = Path("~/.kube/config")
 DEFAULT_KUBECONFIG = Path("fairlead.kubeconfig")
-_PASSED_ON = ("bind", "port", "data", "fsync", "leave_out_damaged", "devices", "check_bindings")
+_PASSED_ON = ("bind", "port", "data", "fsync", "leave_out_damaged", "devices", "check_bindings", "run_time")
 """Flags that are options of the cluster as they are."""
 
 
@@ -64,6 +64,18 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
     if path.absolute().resolve() == USUAL_KUBECONFIG.expanduser().resolve():
         raise click.BadParameter("fairlead does not touch ~/.kube/config; name another file", context, parameter)
     return path
+
+
+def _run_time(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    from fairlead.core.model.durations import parse_duration
+
+    try:
+        seconds = None if value is None else parse_duration(value, unit="s")
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; for example 90, 30s or 10m", context, parameter) from None
+    if seconds is not None and seconds < 0:
+        raise click.BadParameter(f"{value} is before the start; for example 90, 30s or 10m", context, parameter)
+    return seconds
 
 
 def _an_address(context: click.Context, parameter: click.Parameter, address: str) -> str:
@@ -183,6 +195,12 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
     metavar="FILE",
     help="Begin with the cluster in a file of `fairlead snapshot save`.",
 )
+@click.option(
+    "--run-time",
+    metavar="DURATION",
+    callback=_run_time,
+    help="How long pods of Jobs run that do not say it themselves (fairlead.io/run-time): 90, 30s, 10m.  [default: 1s]",
+)
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)
 @compatible_option
@@ -300,13 +318,20 @@ def _schedulers(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Sched
     return SchedulerAssembly(_config(flags), setups=setups, gates=flags["gates"], options=options)
 
 
-def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
-    if flags["config"] is None:
-        return None
+def _config(flags: Mapping[str, Any]) -> KubeConfig:
+    """The file, or the default. What it says that changes nothing is named in the log."""
     from fairlead.assembly.loading import read_config
     from fairlead.assembly.registry import PluginRegistry
+    from fairlead.kube.config.kube import default_kube_config
 
-    return read_config(flags["config"], capabilities=PluginRegistry().capabilities, gates=flags["gates"])
+    given, capabilities = flags["config"], PluginRegistry().capabilities
+    if given is None:
+        config = default_kube_config(capabilities=capabilities, gates=flags["gates"])
+    else:
+        config = read_config(given, capabilities=capabilities, gates=flags["gates"])
+    for notice in config.notices:
+        log.warning(notice)
+    return config
 
 
 def _descheduler(file: Path | None) -> DeschedulerSettings | None:

@@ -38,7 +38,7 @@ class Answer:
 
 
 class AnswerReader:
-    """The answers that come over one connection. `keeps` tells whether another request may follow the last one."""
+    """The answers that come over one connection. `keeps` says whether another request may follow the last one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.keeps = True
@@ -55,13 +55,13 @@ class AnswerReader:
             raise BadAnswer(f"no HTTP response: {' '.join(error.message.split())}") from error
         for head, body in found:
             if self._under_way is not None:
-                self.keeps = False  # there is more than was asked for
+                self.keeps = False  # there is more than was requested
             elif head.code >= 200:  # others announce the one that counts
                 self._under_way = head, body
         return self._completed()
 
     def end(self) -> Answer | None:
-        """The answer that the end of the stream completes: one whose length was not told."""
+        """The answer that the end of the stream completes: one whose length was not given."""
         try:
             self._parser.feed_eof()
             return self._completed()

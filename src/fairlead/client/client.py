@@ -4,7 +4,7 @@ One connection pool per KubeApi, JSON by orjson, no generated models: documents 
 and a busy server do to a request is settled here (retry with jittered backoff, Retry-After, timeouts, an
 expired token), so that callers only ever see an answer or an ApiError.
 
-A request is repeated only when that is safe: the server asked for it (Retry-After), the connection never came about,
+A request is repeated only when that is safe: the server requested it (Retry-After), no connection was made,
 or the verb is a read. A write whose answer was lost is reported as Unreachable and never sent twice. The two ways of
 the network that matter here, requests and watches, share everything but their timeouts.
 """
@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import aiohttp
 import orjson
 from yarl import URL
 
 from fairlead import __version__
+from fairlead.client.addresses import Addresses
 from fairlead.client.answers import Answer
+from fairlead.client.authorization import Authorization
 from fairlead.client.deadlines import Deadlines
 from fairlead.client.exchanges import Exchanges
 from fairlead.client.lines import Lines, LineTooLong
@@ -45,9 +46,6 @@ _HEADERS = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json
 _Response = TypeVar("_Response", aiohttp.ClientResponse, Answer)
 _ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:-]*")
-_FRESH_FOR = 60.0
-"""Seconds for which an Authorization header is used before its source is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,24 @@ class Timeouts:
     connect: float = 10.0
     read: float = 60.0
     idle: float = 75.0
+
+
+@dataclass(frozen=True, slots=True)
+class _RequestTimeouts:
+    """The same as aiohttp wants them, for each of the three ways of using a connection."""
+
+    reading: aiohttp.ClientTimeout
+    writing: aiohttp.ClientTimeout
+    watching: aiohttp.ClientTimeout
+
+    @classmethod
+    def of(cls, timeouts: Timeouts) -> Self:
+        connect = timeouts.connect
+        return cls(
+            reading=aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=timeouts.read),
+            writing=aiohttp.ClientTimeout(total=None, sock_connect=connect),
+            watching=aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=timeouts.idle),
+        )
 
 
 _TIMEOUTS = Timeouts()
@@ -84,10 +100,8 @@ class KubeApi:
         self.requests: Counter[tuple[str, str]] = Counter()
         self.responses: Counter[tuple[str, str]] = Counter()
         """By (code, method), retries included; the code of no answer is `<error>`, as client-go counts it."""
-        self._asking = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.read)
-        self._writing = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect)
+        self._timeouts = _RequestTimeouts.of(timeouts)
         self._deadlines = Deadlines(timeouts.read)
-        self._watching = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle)
         self._backoff = backoff
         self._attempts = attempts
         self._throttle = throttle
@@ -96,11 +110,8 @@ class KubeApi:
         self._session: aiohttp.ClientSession | None = None
         self._kept: Exchanges | None = None
         self._sockets = PoolSockets()
-        self._server: URL | None = None
-        self._prefix: str | None = None
-        self._authorization = ""
-        self._authorized_at = float("-inf")
-        self._authorizing = asyncio.Lock()
+        self._addresses = Addresses(connection.server)
+        self._authorization = Authorization(connection.authorization)
 
     async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc:
         self._count("get", kind, subresource)
@@ -203,10 +214,10 @@ class KubeApi:
             if self._throttle and (delay := self._throttle.take(time.monotonic())):
                 await asyncio.sleep(delay)
             return await self._pool().get(
-                self._url(path),
+                self._addresses.url(path),
                 params=params or None,
-                headers={**await self._authorize(), **(headers or {})},
-                timeout=self._watching if watch else self._asking,
+                headers={**await self._authorization.fields(), **(headers or {})},
+                timeout=self._timeouts.watching if watch else self._timeouts.reading,
                 proxy=self.connection.proxy or None,
                 server_hostname=self.connection.server_name or None,
                 allow_redirects=False,
@@ -226,11 +237,11 @@ class KubeApi:
         """The document in a successful answer."""
 
         async def send() -> Answer:
-            fields = {} if self.connection.authorization is None else await self._authorize()
+            fields = await self._authorization.fields() if self._authorization else {}
             if body is not None:
                 fields["Content-Type"] = media_type
             self._must_lead()
-            target, exchanges = self._target(path, params), self._exchanges()
+            target, exchanges = self._addresses.target(path, params), self._exchanges()
             request = exchanges.request(method, target, fields, body or b"")
             sending = exchanges.send(request, self._must_lead, again=method in _IDEMPOTENT)
             return await self._deadlines.within(sending)
@@ -252,8 +263,9 @@ class KubeApi:
                 if response.status < 400:
                     return response
                 failure, asked = await self._refusal(response)
-                if response.status == 401 and not renewed and self.connection.authorization:
-                    renewed, self._authorized_at = True, float("-inf")
+                if response.status == 401 and not renewed and self._authorization:
+                    renewed = True
+                    self._authorization.expire()
                     continue
                 again = response.status in _ASK_AGAIN and (asked or (method == "GET" and response.status != 500))
             failures += 1
@@ -267,28 +279,9 @@ class KubeApi:
         if not self._may_write():
             raise NotSent("this process does not lead (any more)")
 
-    def _url(self, path: str) -> URL:
-        """The path on the server. Most paths need no quoting: the server's address is then parsed only once."""
-        try:
-            if not _PLAIN_PATH.fullmatch(path):
-                return URL(self.connection.server + path)
-            if self._server is None:
-                self._server = URL(self.connection.server)
-        except ValueError as error:
-            raise aiohttp.InvalidUrlClientError(self.connection.server, str(error)) from error
-        return self._server.with_path(self._server.raw_path.rstrip("/") + path, encoded=True)
-
-    def _target(self, path: str, params: Mapping[str, str] | None) -> str:
-        """The same as it is written into a request."""
-        if not params and self._prefix is not None and _PLAIN_PATH.fullmatch(path):
-            return self._prefix + path
-        url = self._url(path)
-        self._prefix = None if self._server is None else self._server.raw_path.rstrip("/")
-        return (url.extend_query(params) if params else url).raw_path_qs
-
     def _exchanges(self) -> Exchanges:
         if self._kept is None:
-            connector, url = self._pool().connector, self._url("/")
+            connector, url = self._pool().connector, self._addresses.url("/")
             assert connector is not None
             if url.scheme not in ("http", "https"):
                 raise aiohttp.NonHttpUrlClientError(url)
@@ -302,7 +295,7 @@ class KubeApi:
                     server_hostname=self.connection.server_name or None,
                     loop=asyncio.get_running_loop(),
                 ),
-                self._writing,
+                self._timeouts.writing,
             )
         return self._kept
 
@@ -317,17 +310,6 @@ class KubeApi:
                 connector=connector, headers=_HEADERS, read_bufsize=2**18, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
-
-    async def _authorize(self) -> dict[str, str]:
-        if self.connection.authorization is None:
-            return {}
-        if time.monotonic() - self._authorized_at > _FRESH_FOR:
-            async with self._authorizing:
-                if time.monotonic() - self._authorized_at > _FRESH_FOR:
-                    # In a thread, because it may run a plugin that asks a server of its own.
-                    self._authorization = await asyncio.to_thread(self.connection.authorization)
-                    self._authorized_at = time.monotonic()
-        return {"Authorization": self._authorization}
 
     # what went wrong
 
@@ -347,7 +329,7 @@ class KubeApi:
         return error, after.isdigit()
 
     def _pause(self, failures: int, failure: ApiError) -> float:
-        """Our own backoff, or what the server asked for if that is longer (within reason)."""
+        """Our own backoff, or what the server requested if that is longer (within reason)."""
         own = self._backoff.delay(failures, self._rng)
         return max(own, min(failure.retry_after or 0.0, 60.0) * (1.0 + 0.1 * self._rng.random()))
 
@@ -372,7 +354,7 @@ def page_of(kind: Kind, doc: Doc) -> Page:
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
     """End a watch, mostly in mid-stream. Nobody waits for the other side's goodbye, which a loop that ends right after
-    would never hear."""
+    would never receive."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

@@ -57,7 +57,7 @@ class Connection:
 
     @classmethod
     def pinned(cls, server: str, certificate: str, authorization: Callable[[], str] | None, source: str) -> Connection:
-        """A connection to whoever has the key of this very certificate (PEM), under whatever name it is reached."""
+        """A connection to the owner of this very certificate (PEM), under whatever name it is reached."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         tls.check_hostname = False
         tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -40,7 +40,7 @@ class Exchanges:
         self._fields = _header_lines(address.headers)
         self._origin = ""
         if address.proxy is not None and not address.is_ssl():
-            # A proxy that is no tunnel is told with each request where it goes, and who asks.
+            # A proxy that is no tunnel gets with each request where it goes, and who asks.
             self._origin = str(address.url.origin())
             named = aiohttp.ClientRequest("GET", address.proxy, loop=address.loop).headers.get("Authorization")
             self._fields += _header_lines({"Proxy-Authorization": named} if named else {})
@@ -99,7 +99,8 @@ class Exchanges:
 
 
 class _KeptConnection(asyncio.Protocol):
-    """One connection. aiohttp's own protocol for it hears of its end too, or aiohttp would wait for that in vain."""
+    """One connection. aiohttp's own protocol for it is called at its end too, or aiohttp would wait for that in
+    vain."""
 
     def __init__(self, connection: Connection) -> None:
         if connection.transport is None or connection.protocol is None:
@@ -129,7 +130,7 @@ class _KeptConnection(asyncio.Protocol):
     def close(self) -> None:
         self._connection.close()
 
-    # what the transport tells
+    # what the transport calls
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -1,9 +1,9 @@
 """Mirror: one Reflector per selection of objects, shared by all who ask, and together a DocView.
 
 It is made before the controllers, because they take a DocView when they are made; which kinds it holds is known when
-they are asked for their watches. Reading a kind that nobody watches is a mistake in a controller and said so.
+their watches are read. Reading a kind that nobody watches is a mistake in a controller and said so.
 
-Invariant: whoever follows a watch reads an object at least as new as the newest change that it was told of. Two
+Invariant: a controller that follows a watch reads an object at least as new as the newest change that it received. Two
 reflectors of one kind are never equally far, so the newest document that any of them has is the one that is read.
 """
 
@@ -15,7 +15,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from fairlead.client.reflector import OnError, OnHeard, Reflector, newest_of
+from fairlead.client.reflector import OnContact, OnError, Reflector, newest_of
+from fairlead.client.silence import SilenceProbe
 
 if TYPE_CHECKING:
     from fairlead.client.port import ClusterApi
@@ -26,22 +27,24 @@ if TYPE_CHECKING:
 class Mirror:
     """A DocView over reflectors; `run` keeps it true."""
 
-    def __init__(self, api: ClusterApi, *, on_error: OnError | None = None, on_heard: OnHeard | None = None) -> None:
+    def __init__(
+        self, api: ClusterApi, *, on_error: OnError | None = None, on_contact: OnContact | None = None
+    ) -> None:
         self._api = api
-        self._on_error, self._on_heard = on_error, on_heard
+        self._on_error, self._on_contact = on_error, on_contact
         self._reflectors: dict[Watch, Reflector] = {}  # by what they select, whether it is optional or not
         self._by_kind: dict[Kind, list[Reflector]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def reflector(self, watch: Watch) -> Reflector:
-        """The one reflector of a watch; made when first asked for, and at work from then on if others are."""
+        """The one reflector of a watch; made when first requested, and at work from then on if others are."""
         selection = replace(watch, optional=False, part="")
         found = self._reflectors.get(selection)
         if found is not None:
             found.serve(watch)
         else:
             found = self._reflectors[selection] = Reflector(
-                self._api, watch, on_error=self._on_error, on_heard=self._on_heard
+                self._api, watch, on_error=self._on_error, on_contact=self._on_contact
             )
             siblings = self._by_kind.setdefault(watch.kind, [])
             # The widest is asked first: it most likely knows the object.
@@ -62,6 +65,7 @@ class Mirror:
                 self._group = group
                 for reflector in self._reflectors.values():
                     self._start(reflector)
+                group.create_task(SilenceProbe(lambda: tuple(self._reflectors.values())).run(), name="look for silence")
         finally:
             self._group = None
 
@@ -70,9 +74,9 @@ class Mirror:
         self._group.create_task(reflector.run(), name=f"reflect {reflector.watch.kind.resource}")
 
     def silences(self, now: float) -> dict[str, float]:
-        """Seconds since each kind's watch was last heard, by resource and API group."""
-        heard = {watch.kind.resource: reflector.heard_at for watch, reflector in self._reflectors.items()}
-        return {resource: now - at for resource, at in heard.items() if at is not None}
+        """Seconds since each kind's watch last answered, by resource and API group."""
+        received = {watch.kind.resource: reflector.contact_at for watch, reflector in self._reflectors.items()}
+        return {resource: now - at for resource, at in received.items() if at is not None}
 
     @property
     def listed(self) -> bool:
@@ -117,7 +121,7 @@ class Follower:
         for watch in watches:
             reflector = self._find(watch)
             self._reflectors.append((reflector, watch))
-            reflector.listen(self._hear)
+            reflector.listen(self._receive)
 
     @property
     def ready(self) -> bool:
@@ -131,13 +135,13 @@ class Follower:
         return frozenset(watch.part for r, watch in self._reflectors if watch.part and not r.is_ready_for(watch))
 
     def drain(self) -> Sequence[Change]:
-        heard, self._waiting = self._waiting, []
-        return heard[0] if len(heard) == 1 else Joined(heard)
+        received, self._waiting = self._waiting, []
+        return received[0] if len(received) == 1 else Joined(received)
 
     def close(self) -> None:
         """Nothing to let go of: the reflectors end with the Mirror's `run`."""
 
-    def _hear(self, changes: Sequence[Change]) -> None:
+    def _receive(self, changes: Sequence[Change]) -> None:
         # An empty first list counts too: it may be the last one that a reader waits for.
         if changes:
             self._waiting.append(changes)

@@ -31,7 +31,7 @@ class Query:
 
     @classmethod
     def of(cls, watch: Watch) -> Query:
-        """What a controller's watch asks for."""
+        """What a controller's watch requests."""
         return cls(namespace=watch.namespace, label_selector=watch.label_selector, field_selector=watch.field_selector)
 
 

@@ -1,7 +1,7 @@
 """Reflector: list, then watch, then resume; 410 means list again. It keeps the mirror that controllers read.
 
 Three worries, three functions: `run` never gives up (backoff), whatever a server sends; `_list` turns a state into
-changes against what is known, `_watch` follows from there. Whoever listens hears each object ADDED once, then MODIFIED,
+changes against what is known, `_watch` follows from there. A listener gets each object ADDED once, then MODIFIED,
 then DELETED, in the order of the server, whatever the connection does in between: what vanished while we were away is
 DELETED with its last known state.
 
@@ -13,8 +13,7 @@ operation of the interpreter makes.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from fairlead.client.port import Query
+from fairlead.client.retries import Retries
 from fairlead.client.retry import RetryDelays
 from fairlead.core.model.documents import is_older
 from fairlead.core.model.flow import Change, Doc, Happened, Watch
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Listener = Callable[[Sequence[Change]], None]
 OnError = Callable[[Watch, ApiError, float], None]
-OnHeard = Callable[[Watch], None]
+OnContact = Callable[[Watch], None]
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
@@ -49,7 +49,7 @@ _GIVE_UP_RESUMING = 3
 
 
 class Reflector:
-    """Mirrors what one Watch selects. `listed` tells whether the first list is complete."""
+    """Mirrors what one Watch selects. `listed` says whether the first list is complete."""
 
     def __init__(
         self,
@@ -57,13 +57,12 @@ class Reflector:
         watch: Watch,
         *,
         page: int = PAGE,
-        backoff: RetryDelays | None = None,
-        rng: random.Random | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        retries: Retries | None = None,
         on_error: OnError | None = None,
-        on_heard: OnHeard | None = None,
+        on_contact: OnContact | None = None,
     ) -> None:
-        """`on_error` hears of a failure and the pause after it, `on_heard` of anything that the server says."""
+        """`on_error` is called with a failure and the pause after it, `on_contact` with anything that the server
+        says."""
         self.watch = watch
         """As it is wanted by those who insist on it most: optional only if it is for all."""
         self._denied = False
@@ -71,16 +70,15 @@ class Reflector:
         self.listed = False
         self._api = api
         self._page = page
-        self._backoff = backoff or RetryDelays(first=0.5, most=30.0, jitter=1.0)
-        self._rng = rng or random.Random()
-        self._sleep = sleep
-        self._on_error, self._on_heard = on_error, on_heard
+        self._retries = retries or Retries()
+        self._on_error, self._on_contact = on_error, on_contact
         self._listeners: list[Listener] = []
         self._objects: dict[str, dict[str, bytes]] = {}
         self._resource_version = ""
-        self._failures = 0
-        self.heard_at: float | None = None
+        self.contact_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
+        self._connection: asyncio.Timeout | None = None
+        self._is_renewed = False
 
     def serve(self, watch: Watch) -> None:
         """One more wants what this reflector mirrors, perhaps more urgently than the others."""
@@ -92,8 +90,19 @@ class Reflector:
         """Whether the server does not let this account read it."""
         return self._denied
 
+    @property
+    def is_following(self) -> bool:
+        """Whether a watch is under way, as far as anybody knows."""
+        return self._connection is not None
+
+    def renew(self) -> None:
+        """Begin the watch again from its last version, on another connection."""
+        if self._connection is not None and not self._is_renewed:
+            self._is_renewed = True
+            self._connection.reschedule(_now())
+
     def is_ready_for(self, watch: Watch) -> bool:
-        """Whether all that there is has been told; to who can do without: also if we may not read it."""
+        """Whether all that there is has been delivered; to who can do without: also if we may not read it."""
         return watch.optional if self._denied else self.listed
 
     # readers
@@ -118,7 +127,7 @@ class Reflector:
         return [raw for names in list(self._objects.values()) for raw in list(names.values())]
 
     def listen(self, listener: Listener) -> None:
-        """Hear everything from now on; what is already known comes at once, as ADDED."""
+        """Call with every change from now on; what is already known comes at once, as ADDED."""
         if self.listed:
             listener(self._as_added())
         self._listeners.append(listener)
@@ -136,9 +145,7 @@ class Reflector:
             except Gone:
                 # The first time at once; a server that keeps saying so is left in peace for a while.
                 self._resource_version = ""
-                self._failures += 1
-                if self._failures > 1:
-                    await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
+                await self._retries.after_first()
             except ApiError as error:
                 self._denied = isinstance(error, Forbidden)
                 if isinstance(error, NotFound) or (self.watch.optional and self._denied):
@@ -146,68 +153,69 @@ class Reflector:
                     await self._pause(error, _ABSENT)
                 else:
                     if self._denied:
-                        self._tell(())
-                    if not isinstance(error, Unreachable) and self._failures >= _GIVE_UP_RESUMING:
+                        self._publish(())
+                    if not isinstance(error, Unreachable) and self._retries.failures >= _GIVE_UP_RESUMING:
                         self._resource_version = ""
-                    await self._pause(error, self._backoff)
+                    await self._pause(error)
             except Exception as error:
                 # A document that nobody foresaw. What it left behind is not to be trusted: list again.
                 self._resource_version = ""
-                await self._pause(InternalError(f"{type(error).__name__}: {error}"), self._backoff)
+                await self._pause(InternalError(f"{type(error).__name__}: {error}"))
 
     async def _list_and_watch(self) -> None:
         if not self._resource_version:
             await self._list()
-            self._heard()
+            self._note_contact()
         started = _now()
         try:
-            heard = await self._watch()
+            got_event = await self._watch()
         except Interrupted:
             # It had worked: the next one need not wait as if this had been one more failure in a row.
             if _now() - started > _SHORT:
-                self._failures = 0
-                self.heard_at = max(started, self.heard_at or started)
+                self._retries.worked()
+                self.contact_at = max(started, self.contact_at or started)
             raise
-        if heard or _now() - started > _SHORT:
-            self._failures = 0
-            self._heard()
+        if self._is_renewed:
+            self._is_renewed = False
+        elif got_event or _now() - started > _SHORT:
+            self._retries.worked()
+            self._note_contact()
         else:
-            self._failures += 1
-            await self._sleep(self._backoff.delay(self._failures, self._rng))
+            await self._retries.pause(self._retries.failed())
 
-    def _heard(self) -> None:
-        self.heard_at = _now()
-        if self._on_heard is not None:
-            self._on_heard(self.watch)
+    def _note_contact(self) -> None:
+        self.contact_at = _now()
+        if self._on_contact is not None:
+            self._on_contact(self.watch)
 
-    async def _pause(self, error: ApiError, delays: RetryDelays) -> None:
-        self._failures += 1
-        delay = max(delays.delay(self._failures, self._rng), min(error.retry_after or 0.0, 60.0))
+    async def _pause(self, error: ApiError, delays: RetryDelays | None = None) -> None:
+        delay = max(self._retries.failed(delays), min(error.retry_after or 0.0, 60.0))
         if self._on_error is not None:
             self._on_error(self.watch, error, delay)
-        await self._sleep(delay)
+        await self._retries.pause(delay)
 
     async def _list(self) -> None:
         """The whole state, as changes against what is known."""
         incoming, self._resource_version = await self._pages()
         self._denied = False
         if self.listed:
-            self._tell(self._difference(incoming))
+            self._publish(self._difference(incoming))
             return
         for key, raw in incoming.items():
             self._keep(key, raw)
         self.listed = True
-        self._tell(self._as_added())
+        self._publish(self._as_added())
 
     def _find_none(self) -> None:
-        """The server does not know this kind, or not tell us: there are none. That may change at any time."""
+        """The server does not know this kind, or does not show it to us: there are none. That may change at any
+        time."""
         self._resource_version = ""
-        self.heard_at = _now()
+        self.contact_at = _now()
         if self.listed:
-            self._tell(self._difference({}))
+            self._publish(self._difference({}))
         else:
             self.listed = True
-            self._tell(())
+            self._publish(())
 
     async def _pages(self) -> tuple[dict[Key, bytes], str]:
         """All pages of a list, encoded as they come so that never more than one is held as documents."""
@@ -244,15 +252,25 @@ class Reflector:
         return gone + came
 
     async def _watch(self) -> bool:
-        """Follow until the server ends it; tells whether it said anything."""
-        heard = False
+        """Follow until the server ends it, or it is renewed; returns whether it sent anything."""
+        got_event = False
         stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
-        async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
-            async for event in events:
-                heard, self._failures = True, 0
-                self._heard()
-                self._take(event)
-        return heard
+        try:
+            async with (
+                asyncio.timeout(None) as self._connection,
+                aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events,
+            ):
+                async for event in events:
+                    got_event = True
+                    self._retries.worked()
+                    self._note_contact()
+                    self._take(event)
+        except TimeoutError:
+            if not self._is_renewed:
+                raise
+        finally:
+            self._connection = None
+        return got_event
 
     def _take(self, event: WatchEvent) -> None:
         version: str = event.doc["metadata"]["resourceVersion"]
@@ -271,9 +289,9 @@ class Reflector:
             happened = Happened.DELETED
         else:
             return
-        self._tell([Change(happened, self.watch.kind, event.doc)])
+        self._publish([Change(happened, self.watch.kind, event.doc)])
 
-    def _tell(self, changes: Sequence[Change]) -> None:
+    def _publish(self, changes: Sequence[Change]) -> None:
         for listener in self._listeners:
             listener(changes)
 

@@ -4,6 +4,9 @@ A pool closes the connection of a cancelled request at once and forgets it, but 
 the server has answered to that. An event loop that ends earlier leaves the socket open, which Python reports as an
 unclosed transport. Shutting such a socket down makes its transport see the end and close, whatever the server does.
 
+A peer that is gone without a word, as after a power cut, is noticed by the kernel: it asks idle connections every few
+seconds whether anybody is there, and ends those on which what was sent is not acknowledged.
+
 Invariant: after `close`, no socket that was made here is open, unless the loop cannot get to it within a second.
 """
 
@@ -15,6 +18,19 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
+NOTICED_AFTER = 45.0
+"""Seconds after which a dead peer is noticed at the latest, whether the connection was idle or not."""
+_IDLE, _BETWEEN, _PROBES = 15, 10, 3
+_KEEPALIVE = [
+    (getattr(socket, name), value)
+    for name, value in (
+        ("TCP_KEEPIDLE", _IDLE),
+        ("TCP_KEEPINTVL", _BETWEEN),
+        ("TCP_KEEPCNT", _PROBES),
+        ("TCP_USER_TIMEOUT", round(1000 * (NOTICED_AFTER - _BETWEEN))),  # looked at when a probe is due
+    )
+    if hasattr(socket, name)  # macOS names the first otherwise, and has no last
+]
 _PAUSE = 0.005
 _PAUSES = 200
 
@@ -28,6 +44,9 @@ class PoolSockets:
         family, kind, protocol, _, _ = address
         made = socket.socket(family=family, type=kind, proto=protocol)
         made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEPALIVE:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
         self._made.add(made)
         return made
 

@@ -78,7 +78,7 @@ def choose_controllers(text: str) -> tuple[str, ...]:
         if word not in _CONTROLLERS:
             raise ConfigError(f'there is no controller "{word}"', hint=_suggestion(word))
     if "none" in words and len(words) > 1:
-        raise ConfigError('"none" goes with nothing else')
+        raise ConfigError('"none" cannot be combined with other names')
     if not words or (without and not chosen) or {"all", "*"} & set(words):
         chosen = set(_CONTROLLERS)
     if "none" in words:

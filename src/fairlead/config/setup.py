@@ -1,4 +1,4 @@
-"""Setup: how a scheduler serves pods in the manner of one family, beside the profiles of kube-scheduler.
+"""Setup: how a scheduler serves pods with the scheduling mode of one family, beside the profiles of kube-scheduler.
 
 A family's setup is made from its flags and its own file. An assembly turns it into profiles, follows the file and runs
 what must be there first, without knowing whose it is. The configuration of a file is opaque to the assembly: it comes
@@ -28,7 +28,7 @@ class Setup(Protocol):
 
     @property
     def scheduler_names(self) -> Sequence[str]:
-        """The names by which pods choose this manner."""
+        """The names by which pods choose this mode."""
 
     @property
     def usage(self) -> UsageBoard | None:

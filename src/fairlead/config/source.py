@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.config.problems import CheckStage, ConfigErrors, ConfigProblems, Path
+from fairlead.config.problems import CheckStage, ConfigErrors, ConfigProblems, Path, suggestion
 from fairlead.config.yaml_text import EXCEEDED_DEPTH, TooDeep, YamlLoader, check_events, line_of, number_of
 from fairlead.errors import ConfigError
 
@@ -43,12 +43,13 @@ class Source:
         return None
 
 
-def read_text(path: str | pathlib.Path) -> str:
-    """The text of a file. Raises ConfigError."""
+def read_text(path: str | pathlib.Path, *, presets: Iterable[str] = ()) -> str:
+    """The text of a file. Raises ConfigError, which suggests the name of a preset that the path may have meant."""
     try:
         return pathlib.Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
+        hint = suggestion(str(path), presets)
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path), hint=hint) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8 text", file=str(path)) from None
 

@@ -3,7 +3,7 @@
 A look reads the file only if its time, size or inode changed, and loads it only if its content did. A broken file
 changes nothing: the last good configuration stays in force, and the error is reported once for each content.
 
-    SAME ── stamp and content as before, or a broken content that was told already
+    SAME ── stamp and content as before, or a broken content that was reported already
     CHANGED ── a new configuration is in force
     INVALID ── the file cannot be used; the last good configuration is kept
 
@@ -24,7 +24,7 @@ Config = TypeVar("Config")
 Stamp = tuple[int, int, int]
 Load = Callable[[str], Config]
 """Turns the text of the file into a configuration, or raises ConfigError."""
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class ReloadOutcome(Enum):
@@ -36,10 +36,10 @@ class ReloadOutcome(Enum):
 class ConfigWatcher(Generic[Config]):
     """Watches one file. The first load happens here and raises, because there is nothing yet to fall back to."""
 
-    def __init__(self, path: str | pathlib.Path, load: Load[Config], tell: Tell) -> None:
+    def __init__(self, path: str | pathlib.Path, load: Load[Config], notify: Notify) -> None:
         self._path = pathlib.Path(path)
         self._load = load
-        self._tell = tell
+        self._notify = notify
         self._stamp = self._stamp_now()
         self._text = read_text(self._path)
         self._trouble = ""
@@ -65,7 +65,7 @@ class ConfigWatcher(Generic[Config]):
     def _consider(self, text: str) -> ReloadOutcome:
         if text == self._text:
             if self._trouble:
-                self._tell(f"{self._path}: the file is again as it was when it was loaded")
+                self._notify(f"{self._path}: the file is again as it was when it was loaded")
             self._trouble = ""
             return ReloadOutcome.SAME
         try:
@@ -75,14 +75,14 @@ class ConfigWatcher(Generic[Config]):
         self._text, self._trouble = text, ""
         changed = config != self.current
         self.current = config
-        self._tell(f"{self._path}: configuration reloaded" if changed else f"{self._path}: nothing changed in effect")
+        self._notify(f"{self._path}: configuration reloaded" if changed else f"{self._path}: nothing changed in effect")
         return ReloadOutcome.CHANGED if changed else ReloadOutcome.SAME
 
     def _invalid(self, trouble: str) -> ReloadOutcome:
         if trouble == self._trouble:
             return ReloadOutcome.SAME
         self._trouble = trouble
-        self._tell(f"{trouble}\n{self._path}: the last good configuration stays in force")
+        self._notify(f"{trouble}\n{self._path}: the last good configuration stays in force")
         return ReloadOutcome.INVALID
 
     def _stamp_now(self) -> Stamp | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fairlead.console.scheduler_search import Asked, NotAScheduler, first_answer
+from fairlead.console.scheduler_search import NotAScheduler, SchedulerChoice, first_answer
 from fairlead.errors import FairleadError, NotFound
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ class UnknownToScheduler(FairleadError):
     """A scheduler answers, and does not know what it was asked about."""
 
 
-async def ask(asked: Asked, namespace: str, name: str, *, plural: str = "pods", called: str = "") -> dict[str, Any]:
+async def ask(
+    asked: SchedulerChoice, namespace: str, name: str, *, plural: str = "pods", called: str = ""
+) -> dict[str, Any]:
     """The Explanation, from the first who has one. `called` is what the user calls such a thing."""
     from fairlead.cluster.server.explaining import explanation_path
 

@@ -1,4 +1,5 @@
-"""A GangExplanation for people: one sentence, then what members were told, the topology, and who was spared by what."""
+"""A GangExplanation for people: one sentence, then what was reported to members, the topology, and who was spared by
+what."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def _where(where: Mapping[str, int], verdict: str) -> str:
 
 
 def _blockers(document: Document) -> Table | None:
-    return _table("Why not", ("members", "told"), [(b["members"], b["message"]) for b in document.get("blockers", ())])
+    return _table(
+        "Why not", ("members", "message"), [(b["members"], b["message"]) for b in document.get("blockers", ())]
+    )
 
 
 def _topology(document: Document) -> Table | None:
@@ -82,7 +85,7 @@ def shortage_lines(document: Document) -> list[str]:
 
 
 def lack_lines(document: Document) -> list[str]:
-    """What is short, by name: how much is asked for, free and missing, and who holds it."""
+    """What is short, by name: how much is requested, free and missing, and who holds it."""
     lines = []
     for one in document.get("lacks", ()):
         named = f"{one['of']} {one['name']}".strip()

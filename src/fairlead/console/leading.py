@@ -71,7 +71,7 @@ async def _standing_by(runtime: LiveRuntime | None) -> AsyncIterator[asyncio.Tas
 
 
 def stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
-    """Set, and the runtime told to stop, at the first SIGINT or SIGTERM."""
+    """Set, and the runtime stopped, at the first SIGINT or SIGTERM."""
     stopping = asyncio.Event()
 
     def stop() -> None:

@@ -34,7 +34,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_as_asked(form: str, verbosity: int) -> None:
-    """Send fairlead's logs to standard error, in the form and depth asked for."""
+    """Send fairlead's logs to standard error, in the form and depth requested."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else KeyValues(dated=True))
     root = logging.getLogger("fairlead")

@@ -61,7 +61,7 @@ class NotAScheduler(FairleadError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SchedulerChoice:
     """Which scheduler is meant, as the options say."""
 
     kubeconfig: Path | None = None
@@ -73,7 +73,7 @@ class Asked:
     lease: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, options: dict[str, Any]) -> Asked:
+    def of(cls, options: dict[str, Any]) -> SchedulerChoice:
         """Takes the options of `server_options` and `cluster_options` out of a command's."""
         return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
 
@@ -114,7 +114,7 @@ def server_options(command: Command) -> Command:
     return command
 
 
-async def first_answer(asked: Asked, put: Callable[[KubeApi], Awaitable[Answer]]) -> Answer:
+async def first_answer(asked: SchedulerChoice, put: Callable[[KubeApi], Awaitable[Answer]]) -> Answer:
     """What `put` returns for the first scheduler that answers. What it raises because the other side is no scheduler,
     stands by or lets nobody in leads to the next; if none is left, FairleadError says what all of them said."""
     from fairlead.client.client import KubeApi
@@ -149,13 +149,13 @@ async def first_answer(asked: Asked, put: Callable[[KubeApi], Awaitable[Answer]]
     raise FairleadError(f"no scheduler answers: {'; '.join([*troubles, *search.troubles])}{hint}")
 
 
-def namespace_of(asked: Asked) -> str:
+def namespace_of(asked: SchedulerChoice) -> str:
     """The namespace that is meant when none is named."""
     cluster = cluster_of(asked)
     return "default" if cluster is None else cluster.namespace
 
 
-def cluster_of(asked: Asked) -> Connection | None:
+def cluster_of(asked: SchedulerChoice) -> Connection | None:
     """The cluster that the options name, or that is found without them."""
     from fairlead.client.credentials import connect
 
@@ -181,7 +181,7 @@ class _Place:
 class _Search:
     """The schedulers that may be meant, one after the other."""
 
-    def __init__(self, asked: Asked, opened: AsyncExitStack) -> None:
+    def __init__(self, asked: SchedulerChoice, opened: AsyncExitStack) -> None:
         self._asked, self._opened = asked, opened
         self._cluster = cluster_of(asked)
         self._places: list[_Place] | None = None
@@ -259,7 +259,7 @@ class _Search:
         return "" if self._asked.token_file is None else _text(self._asked.token_file).strip()
 
     def _authorization(self) -> Callable[[], str] | None:
-        """The token for a scheduler whose certificate the lease has told."""
+        """The token for a scheduler whose certificate the lease names."""
         if token := self._given_token():
             return lambda: f"Bearer {token}"
         return None if self._cluster is None else self._cluster.authorization

@@ -117,11 +117,16 @@ class Family(NamedTuple):
     function is its "module:name"."""
 
     name: str
+    extends: tuple[str, ...] = ()
+    """The families whose modules those of this one import. They come before it."""
     kinds: str = ""
     """A tuple of KindEntry: kinds that scheduling reads. A scheduler watches them in this order, after the kinds of
     Kubernetes."""
     plugins: Mapping[str, PluginEntry] = {}
     """Plugins by the name that configurations use."""
+    modes: Mapping[str, str] = {}
+    """Scheduling modes by the name in the settings of a profile: each makes a SchedulingMode from the SchedulerParts of
+    fairlead.core.engine.modes."""
     finish: str = ""
     """A function (KubeProfile, Finish) -> KubeProfile of fairlead.kube.config.finish: what the family changes in a
     configured profile before its plugins are made, such as arguments that depend on feature gates."""
@@ -129,7 +134,9 @@ class Family(NamedTuple):
     """A mapping from plugins to the shapes of their arguments, fairlead.config.shapes, by which a file is checked. A
     plugin that is not in it takes what the file has."""
     gates: frozenset[str] = frozenset()
-    """Feature gates of the family that `--feature-gates` takes; all are off unless they are asked for."""
+    """Feature gates of the family that `--feature-gates` takes; all are off unless they are requested."""
+    gates_without_effect: str = ""
+    """A mapping from those of these gates that nothing reads to what happens whatever they say."""
     presets: str = ""
     """A mapping of names to the texts of configurations that come with the family."""
     controllers: Mapping[str, ControllerEntry] = {}
@@ -143,7 +150,7 @@ class Family(NamedTuple):
     """A mapping from API groups to the GroupReader of the family's PodGroups there."""
     group_annotations: str = ""
     """A mapping from annotations by which a pod names its group to the API group of that group."""
-    group_wishes: str = ""
+    group_preferences: str = ""
     """A GroupReader of annotations: what those of the family say of groups of other APIs."""
     group_of: str = ""
     """A function (labels, annotations) -> str: the name of the group that they put a pod into, for groups that the
@@ -175,9 +182,18 @@ class Family(NamedTuple):
     replay: str = ""
     """The forms of recordings that the family's decisions come in: a sequence of `RecordedForm` of
     fairlead.kube.replay.recording."""
+    explainers: Mapping[str, str] = {}
+    """By the name of a field that explanations of the family's groups have: a function (console, document) that prints
+    it for `fairlead explain`."""
+    rows: str = ""
+    """The family's workloads, queues, quotas and devices for people, a `FamilyRows` of
+    fairlead.core.engine.explain.rows."""
     network_domains: str = ""
     """Makes the source of domains for groups with a network topology: a `NetworkDomains` of
     fairlead.kube.gangs.placements."""
+    run_together: str = ""
+    """A function (document of a pod, DocView) -> int: how many pods of its job have to run for a simulated pod of the
+    family's jobs to compute; 0 if it computes alone."""
     what_if: str = ""
     """The family's part in questions about what would happen, a `WhatIf` of fairlead.core.engine.what_if.families."""
 

@@ -30,7 +30,7 @@ def open_gpu_share(args: Args) -> GpuShare:
     given = _given(args, ("gpuSelMethod", "typicalPods"))
     method = given.get("gpuSelMethod", "best")
     if method not in _METHODS:
-        raise ConfigError(f"gpuSelMethod: {method!r} is none of {', '.join(_METHODS)}")
+        raise ConfigError(f"gpuSelMethod: {method!r} must be one of {', '.join(_METHODS)}")
     if method == FgdScore.name:
         return GpuShare(FgdScore(_typical(given)).choose)
     return GpuShare(any_fitting if method == "random" else fullest)

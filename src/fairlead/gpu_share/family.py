@@ -6,6 +6,8 @@ from fairlead.core.family import Family, PluginEntry
 
 FAMILY = Family(
     "gpu_share",
+    extends=("kube",),
+    rows="fairlead.gpu_share.rows:ROWS",
     plugins={
         "Open-Gpu-Share": PluginEntry("fairlead.gpu_share.factories:open_gpu_share"),
         "FGDScore": PluginEntry("fairlead.gpu_share.factories:fgd_score"),

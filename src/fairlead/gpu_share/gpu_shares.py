@@ -63,7 +63,7 @@ NO_GPU = GpuRequest(0, 0, ())
 
 
 def gpu_request(annotations: Mapping[str, str]) -> GpuRequest:
-    """What a pod's annotations ask for; nothing if they cannot be understood, which `gpu_request_error` tells."""
+    """What a pod's annotations request; nothing if they cannot be understood, which `gpu_request_error` reports."""
     parsed = _parsed(annotations.get(COUNT, ""), annotations.get(MILLI, ""), annotations.get(MODEL, ""))
     return NO_GPU if isinstance(parsed, str) else parsed
 
@@ -161,6 +161,14 @@ class GpuShares:
         if taken is not None:
             row, gpus, milli = taken
             self._add(row, gpus, milli)
+
+    def holders(self, row: int) -> dict[int, list[str]]:
+        """Which pods (uids) have which GPUs of a row, for explanations."""
+        found: dict[int, list[str]] = {}
+        for uid, (taken, gpus, _) in self._taken.items():
+            for gpu in gpus if taken == row else ():
+                found.setdefault(gpu, []).append(uid)
+        return found
 
     def _add(self, row: int, gpus: Sequence[int], milli: int) -> None:
         """Change what is free on some GPUs of a row."""

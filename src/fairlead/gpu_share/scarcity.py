@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.gpu_share.fragmentation import TypicalPod
 
 _STEP = 250
-"""Losses are told apart in steps of so many thousandths of a GPU of room, of every class at once."""
+"""Losses are distinguished in steps of so many thousandths of a GPU of room, of every class at once."""
 
 
 class TypicalRoom:

@@ -2,7 +2,7 @@
 
 Which GPU of the node a pod shares is the policy's to say: the one with least left that is enough, any, or the one that
 leaves the least fragmentation. Whole GPUs are the first that are free. The GPUs are written on the pod with its Binding
-(`gpu-index`), so that whoever starts it, and a scheduler that starts anew, knows them.
+(`gpu-index`), so that the kubelet that starts it, and a scheduler that starts anew, knows them.
 """
 
 from __future__ import annotations

@@ -49,17 +49,19 @@ _COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "quota": CommandEntry(
         "fairlead.koordinator.quotas.command:quota_group",
-        "List Koordinator's quotas; show what one may use, uses and lends.",
+        "List Koordinator's quotas; show what one may use, uses and offers to others.",
         after="status",
     ),
 }
 
 FAMILY = Family(
     "koordinator",
+    extends=("kube",),
     kinds="fairlead.koordinator.read_kinds:READ",
     plugins=_PLUGINS,
     arguments="fairlead.koordinator.config.shapes:ARGUMENTS",
     gates=GATES,
+    gates_without_effect="fairlead.koordinator.gates:WITHOUT_EFFECT",
     finish="fairlead.koordinator.config.finish:finish",
     presets="fairlead.koordinator.config.preset:PRESETS",
     controllers=_CONTROLLERS,
@@ -73,4 +75,5 @@ FAMILY = Family(
     hooks="fairlead.koordinator.admission.hooks:hooks",
     replay="fairlead.koordinator.replay.forms:FORMS",
     what_if="fairlead.koordinator.what_if:WHAT_IF",
+    rows="fairlead.koordinator.rows:ROWS",
 )

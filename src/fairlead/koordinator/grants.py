@@ -24,7 +24,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         "scheduling.koordinator.sh reservations create delete": "only migration jobs that evict directly work",
         "- pods/eviction create": "pods are not evicted",
         "- pods delete": "pods whose eviction policy is Delete are not moved",
-        "- pods patch": "pods whose eviction policy is SoftEviction are not told to go",
+        "- pods patch": "pods whose eviction policy is SoftEviction are not marked for eviction",
         "- nodes patch": "nodes that are drained are not cordoned (autoCordon)",
         "- events create": "there are no events about migrations",
     }),

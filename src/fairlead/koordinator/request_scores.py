@@ -30,7 +30,7 @@ _MAX_SCORE = 100
 
 
 def requested_names(pod: Pod) -> list[str]:
-    """The resources of which a pod asks for more than nothing."""
+    """The resources of which a pod requests more than nothing."""
     return [name for name, amount in pod.shape.fit_request.items() if amount > 0]
 
 
@@ -43,7 +43,7 @@ class FitPreference:
 
 
 class NodeResourcesFitPlus(CachedPlugin):
-    """Scores each resource by a strategy of its own; only resources that the pod asks for and that are configured."""
+    """Scores each resource by a strategy of its own; only resources that the pod requests and that are configured."""
 
     name = "NodeResourcesFitPlus"
     scope = Scope.ROW
@@ -82,7 +82,7 @@ def _strategy_score(used: NDArray[np.int64], capacity: NDArray[np.int64], *, mos
 
 
 class ScarceResourceAvoidance(CachedPlugin):
-    """Prefers nodes that have little of what is scarce and what the pod does not ask for."""
+    """Prefers nodes that have little of what is scarce and what the pod does not request."""
 
     name = "ScarceResourceAvoidance"
     scope = Scope.STATIC

@@ -16,8 +16,8 @@ def weighted_score(
     *,
     most: bool,
 ) -> int:
-    """0..100 for what is used of each resource with a pod that asks for so much. Resources of which there is nothing do
-    not count, nor do extended resources that are not asked for."""
+    """0..100 for what is used of each resource with a pod that requests so much. Resources of which there is nothing do
+    not count, nor do extended resources that are not requested."""
     total = sum_of_weights = 0
     for name, weight in weights.items():
         if name not in _ALWAYS and not asked.get(name):

@@ -1,4 +1,4 @@
-"""SentStatuses: which statuses were asked for and not shown yet: each is asked for once, and a lost one again."""
+"""SentStatuses: which statuses were requested and not shown yet: each is requested once, and a lost one again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SentStatuses:
         self._sent: dict[str, tuple[Any, float]] = {}
 
     def is_due(self, key: str, wanted: Any, shown: Any, now: float) -> bool:
-        """Whether an object must be told what it is to show; if so it counts as told now."""
+        """Whether a status must be sent; if so it counts as sent now."""
         if wanted == shown:
             self._sent.pop(key, None)
             return False

@@ -47,6 +47,7 @@ FAMILY = Family(
     plugins=_PLUGINS,
     finish="fairlead.kube.config.finish:finish",
     replay="fairlead.kube.replay.forms:FORMS",
+    rows="fairlead.kube.rows:ROWS",
     controllers={
         "scheduler-plugins-podgroup-controller": ControllerEntry(
             "fairlead.kube.gangs.coscheduling_groups:CoschedulingGroups"

@@ -1,13 +1,22 @@
 """The laboratory: scenarios on virtual time, and experiments of the literature on the scheduler's own table.
 
 Reading order: `scenario/` says what an experiment consists of, `play/` plays it with the scheduler, Store, kubelets and
-controllers of a cluster, `results/` has its tables, and `load` gives them as DataFrames. Of the literature, `omega/`
-has several schedulers on one cell, `queues/` batch policies on a pool of GPUs, `fragmentation/` the placement policies
-of the FGD paper, and `reference/` holds all of them to recorded runs of the original programs.
+controllers of a cluster, `results/` has its tables, and `load` gives them as DataFrames. `playing.py` has `run` and
+`experiment`, which do all of it. Of the literature, `omega/` has several schedulers on one cell.
+
+The public names are imported when first used, so that the parts of the laboratory can be imported without its extra.
+
+Further modules: learning, report.
 """
 
-from __future__ import annotations
+from fairlead.lazy_names import lazy_names
 
-from fairlead.lab.results.loading import LabResults, load
+_HOMES = {
+    "LabResults": "results.loading",
+    "experiment": "playing",
+    "load": "results.loading",
+    "run": "playing",
+}
+__all__ = [*_HOMES]
 
-__all__ = ["LabResults", "load"]
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Observation = dict[str, Any]
 Reward = Callable[["Waited"], float]
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
-"""What an observation tells of nodes and pods, in this order."""
+"""The fields of an observation of nodes and pods, in this order."""
 _WAITING = "waiting for the agent to choose a node"
 
 

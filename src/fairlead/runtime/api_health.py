@@ -1,7 +1,7 @@
 """ApiHealth: how a process stands with the API server, as metrics and as checks for /readyz and /healthz.
 
 Readiness is lost while the API cannot be reached or a watch is silent for longer than bookmarks allow. Health is lost
-only when a watch hears nothing for minutes although the API answers others: that is what a restart would mend.
+only when a watch gets nothing for minutes although the API answers others: that is what a restart would mend.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fairlead.runtime.write_queue import WriteFigures
 
 NOT_READY_AFTER, UNHEALTHY_AFTER = 180.0, 600.0
-"""Seconds of silence of a watch. A quiet one is heard each minute, and one whose server sends no bookmarks is begun
-again after 75 seconds of silence."""
+"""Seconds of silence of a watch. A quiet one gets a bookmark each minute, and one whose server sends no bookmarks is
+begun again after 75 seconds of silence."""
 UNREACHABLE_AFTER = 30.0
 
 QUEUED = Name("fairlead_queued_writes", "[ALPHA] Writes that wait to be sent, by class.", ("class",))
 OLDEST = Name("fairlead_oldest_queued_write_seconds", "[ALPHA] Age of the write that waits longest.", ("class",))
 FAILED = Name("fairlead_failed_writes_total", "[ALPHA] Writes that failed, by class and reason.", ("class", "reason"))
-SILENCE = Name("fairlead_watch_silence_seconds", "[ALPHA] Seconds since a watch was last heard.", ("resource",))
+SILENCE = Name("fairlead_watch_silence_seconds", "[ALPHA] Seconds since a watch last answered.", ("resource",))
 UNREACHABLE = Name("fairlead_api_unreachable_seconds", "[ALPHA] For how long the API server has not answered, or 0.")
 
 
@@ -44,7 +44,7 @@ class ApiHealth:
         yield gauge(QUEUED, {(rank.name.lower(),): count for rank, count in figures.waiting.items()})
         yield gauge(OLDEST, {(rank.name.lower(),): age for rank, age in figures.oldest.items()})
         yield counter(FAILED, self._reporter.failures)
-        yield gauge(SILENCE, {(resource,): seconds for resource, seconds in self._heard().items()})
+        yield gauge(SILENCE, {(resource,): seconds for resource, seconds in self._silence_now().items()})
         yield gauge(UNREACHABLE, {(): self._reporter.unreachable_for})
 
     def ready(self) -> bool:
@@ -55,8 +55,8 @@ class ApiHealth:
     def healthy(self) -> bool:
         return self._reporter.unreachable_for > 0 or self._longest() < UNHEALTHY_AFTER
 
-    def _heard(self) -> Mapping[str, float]:
+    def _silence_now(self) -> Mapping[str, float]:
         return self._silences(asyncio.get_running_loop().time())
 
     def _longest(self) -> float:
-        return max(self._heard().values(), default=0.0)
+        return max(self._silence_now().values(), default=0.0)

@@ -1,11 +1,11 @@
 """KnownState: what the API is known to say of an object, and whether a status patch would still change it.
 
-A status that waits to be sent may have become true meanwhile: a pod that is refused twice for one reason asks for the
+A status that waits to be sent may have become true meanwhile: a pod that is refused twice for one reason requests the
 same condition twice, and the second patch is made before anybody has seen what became of the first. Whether a patch
 says anything new is therefore asked once more when it is sent, as kube-scheduler's dispatcher of API calls does. The
-newest that is known is what a watch told or, until the watch catches up, the API's answer to a write of our own.
+newest that is known is what a watch showed or, until the watch catches up, the API's answer to a write of our own.
 
-Invariant: a document that an answer brought is kept only while no watch has told of it.
+Invariant: a document that an answer brought is kept only while no watch has shown it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SWEEP_ABOVE = 256
 
 class KnownState:
     def __init__(self, mirrored: Mirrored) -> None:
-        """`mirrored` returns what a watch last told of an object; None if it has told nothing."""
+        """`mirrored` returns what a watch last showed of an object; None if it has shown nothing."""
         self._mirrored = mirrored
         self._answers: dict[_Key, Doc] = {}
         self._sweep_above = _SWEEP_ABOVE
@@ -49,12 +49,12 @@ class KnownState:
         return doc if doc is not None and _changes_nothing(write, doc) else None
 
     def _newest(self, key: _Key) -> Doc | None:
-        told, answer = self._mirrored(*key), self._answers.get(key)
+        mirrored, answer = self._mirrored(*key), self._answers.get(key)
         if answer is None:
-            return told
-        if told is not None and (_version(told) or 0) >= (_version(answer) or 0):
+            return mirrored
+        if mirrored is not None and (_version(mirrored) or 0) >= (_version(answer) or 0):
             del self._answers[key]
-            return told
+            return mirrored
         return answer
 
     def _sweep(self) -> None:
@@ -107,7 +107,7 @@ def _contains(known: Any, asked: Any, *, by_type: bool) -> bool:
 
 
 def _has_condition(known: Mapping[str, Any], asked: Any) -> bool:
-    """Whether each condition that is asked for is there; a strategic merge finds it by its type."""
+    """Whether each condition that is requested is there; a strategic merge finds it by its type."""
     there = {condition.get("type"): condition for condition in known.get("conditions") or ()}
     return isinstance(asked, list) and all(
         condition.get("type") in there and _contains(there[condition["type"]], condition, by_type=False)

@@ -1,4 +1,4 @@
-"""Leader election by a Lease, in the manner of client-go: of several processes only the holder acts.
+"""Leader election by a Lease, as client-go does it: of several processes only the holder acts.
 
     standing by ──acquired──▶ leading ──not renewed in time, or taken──▶ lost
                                  └───────────stopped──▶ released
@@ -44,7 +44,7 @@ and does not know whether anybody leads."""
 
 
 class LeadershipLost(FairleadError):
-    """The lease could not be renewed in time; whoever else took it must not be disturbed."""
+    """The lease could not be renewed in time; another holder must not be disturbed."""
 
 
 def identity() -> str:
@@ -192,7 +192,7 @@ class Elector:
 
     async def _attempt(self, *, within: float | None = None, renewing: bool = False) -> bool:
         """Take or renew the lease; False if it is another's, or the API would not have it. `within` bounds each
-        request, in seconds. Who is `renewing` takes it from nobody, however long ago the holder was heard of: another
+        request, in seconds. Who is `renewing` takes it from nobody, however long ago the holder renewed: another
         has written meanwhile, and work that went on would not know of it."""
         try:
             taken = await self._take(within, renewing=renewing)
@@ -246,7 +246,7 @@ class Elector:
         self._seen = lease
 
     def _valid(self) -> bool:
-        """Whether the holder was heard of recently enough, by our own clock."""
+        """Whether the holder renewed recently enough, by our own clock."""
         return self._monotonic() < self._seen_at + float(_spec(self._seen).get("leaseDurationSeconds") or 0)
 
     def _record(self, before: dict[str, Any]) -> dict[str, Any]:

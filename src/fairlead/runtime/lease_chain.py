@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Candidate(Protocol):
-    """Whoever stands for election: an Elector, or a chain of them."""
+    """A candidate in elections: an Elector, or a chain of them."""
 
     @property
     def leader(self) -> str:

@@ -8,7 +8,7 @@ come, or it has been idle for a while. Questions (`ask`) are answered on its thr
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
 Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else. What
-raises while a step is told to telemetry costs nothing.
+raises while a step is reported to telemetry costs nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.runtime")
 
-_Told = TypeVar("_Told")
+_Notice = TypeVar("_Notice")
 _AFTER_FAILURE = RetryDelays(first=0.1, most=10.0)
 
 
@@ -67,6 +67,16 @@ OnStep = Callable[[Stepped], None]
 OnWrite = Callable[[str, "Reply"], None]
 OnTurn = Callable[["Controller"], None]
 """Called after each step, on the controller's own thread, to take what the step left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepListeners:
+    """Functions that watch the controllers: called after each step, after each write, and after each step on the
+    controller's own thread, to take what the step left behind."""
+
+    on_step: OnStep | None = None
+    on_write: OnWrite | None = None
+    on_turn: OnTurn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class LiveRuntime:
         self._limits = limits
         clock = clock or Clock()
         self._drivers = [
-            _Driver(controller, world, clock=clock, limits=limits, on_step=on_step, on_write=on_write, on_turn=on_turn)
+            _Driver(controller, world, clock=clock, limits=limits, listeners=StepListeners(on_step, on_write, on_turn))
             for controller in controllers
         ]
 
@@ -150,6 +160,86 @@ async def _taken_over(standing_by: asyncio.Task[None]) -> None:
     await standing_by
 
 
+class _StepLog:
+    """The log of one controller's steps: what failed, and how often in a row."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.failures = 0
+        self._failed_notices: set[str] = set()
+        self._said = OncePerMinute()
+        self._rng = random.Random(name)
+
+    def troubles(self, controller: Controller, now: float) -> None:
+        """Log what went wrong for single objects in the step of that time, for controllers that remember it."""
+        for trouble in [*getattr(controller, "errors", ())]:
+            if trouble.at == now:
+                where = "/".join(map(str, trouble.key)) if isinstance(trouble.key, tuple) else trouble.key
+                cause = (trouble.controller, trouble.message)
+                self._said.say(
+                    cause,
+                    logging.WARNING,
+                    "%s failed over %s and tries again: %s",
+                    trouble.controller,
+                    where,
+                    trouble.message,
+                )
+
+    def call(self, listener: Callable[[_Notice], None], notice: _Notice) -> None:
+        """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""
+        try:
+            listener(notice)
+        except Exception as error:
+            if repr(error) not in self._failed_notices:
+                self._failed_notices.add(repr(error))
+                log.error(
+                    "what a step of %s did could not be reported; this is logged once",
+                    self.name,
+                    exc_info=error,
+                    extra={"controller": self.name},
+                )
+
+    def failed(self, error: Exception) -> float:
+        """A step failed; returns how long to wait before the next."""
+        self.failures += 1
+        delay = _AFTER_FAILURE.delay(self.failures, self._rng)
+        log.error(
+            "a step of %s failed, the next in %.1f s at the latest",
+            self.name,
+            delay,
+            exc_info=error,
+            extra={"controller": self.name},
+        )
+        return delay
+
+
+class _Answering:
+    """Answers questions to one controller, on the thread of its steps while it has one."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._name = controller.name
+        self._questions = Questions(controller)
+        self._thread: OneThread | None = None
+        self._ended = False
+
+    def begin(self, thread: OneThread) -> None:
+        self._thread = thread
+
+    def end(self) -> None:
+        self._thread, self._ended = None, True
+
+    def ask(self, question: Callable[[AnyController], Answer]) -> Future[Answer]:
+        """Before the first step nobody else touches the controller, so the answer comes at once."""
+        future = self._questions.put(question)
+        if self._ended:
+            future.set_exception(Unreachable(f"the {self._name} has been stopped"))
+        elif self._thread is None:
+            self._questions.answer_next()
+        else:
+            self._thread.submit(self._questions.answer_next)
+        return future
+
+
 class _Driver:
     """One controller, its inbox, its thread."""
 
@@ -160,29 +250,20 @@ class _Driver:
         *,
         clock: Clock,
         limits: RuntimeLimits,
-        on_step: OnStep | None,
-        on_write: OnWrite | None,
-        on_turn: OnTurn | None,
+        listeners: StepListeners,
     ) -> None:
-        self.name = controller.name
         self.controller = controller
         self.steps = 0
         self._world = world
         self._clock = clock
         self._limits = limits
-        self._on_step, self._on_write, self._on_turn = on_step, on_write, on_turn
-        self._questions = Questions(controller)
-        self._thread: OneThread | None = None
-        self._ended = False
+        self._listeners = listeners
+        self._answering = _Answering(controller)
         self._awake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._replies: list[Reply] = []
         self._turning: asyncio.Future[_Outcome] | None = None
-        self._failures = 0
-        self._untold: set[str] = set()
-        self._held: frozenset[str] = frozenset()
-        self._said = OncePerMinute()
-        self._rng = random.Random(self.name)
+        self._log = _StepLog(controller.name)
         self._following: Following
         self._followed = 0
         world.anticipate(controller.watches)
@@ -190,7 +271,11 @@ class _Driver:
 
     @property
     def held(self) -> frozenset[str]:
-        return self._held
+        return self._following.held if self._followed else frozenset()
+
+    @property
+    def name(self) -> str:
+        return self.controller.name
 
     def follow(self) -> None:
         """Collect changes from now on. Called when the first step is near, because nobody drains the inbox before."""
@@ -205,18 +290,11 @@ class _Driver:
             self._turning.get_loop().call_later(self._limits.stop_within, self._turning.cancel)
 
     def ask(self, question: Callable[[AnyController], Answer]) -> Future[Answer]:
-        """Before the first step nobody else touches the controller, so the answer comes at once."""
-        future = self._questions.put(question)
-        if self._ended:
-            future.set_exception(Unreachable(f"the {self.name} has been stopped"))
-        elif self._thread is None:
-            self._questions.answer_next()
-        else:
-            self._thread.submit(self._questions.answer_next)
-        return future
+        return self._answering.ask(question)
 
     async def run(self) -> None:
-        thread = self._thread = OneThread(self.name)
+        thread = OneThread(self.name)
+        self._answering.begin(thread)
         try:
             while not self._following.ready and not self._stopping.is_set():
                 await self._doze(None)
@@ -232,7 +310,7 @@ class _Driver:
         finally:
             self.writer.cut()
             self._following.close()
-            self._thread, self._ended = None, True
+            self._answering.end()
             thread.shutdown(wait=False)  # not before the questions that wait have been answered
 
     async def _follow_more(self) -> None:
@@ -253,15 +331,15 @@ class _Driver:
         try:
             writes, wake_at = await self._patiently(turn)
         except Exception as error:
-            writes, wake_at = [], self._failed(error)
+            writes, wake_at = [], self._clock.now() + self._log.failed(error)
         else:
-            self._failures = 0
+            self._log.failures = 0
             self.writer.submit(writes)
         self.steps += 1
-        if self._on_step is not None:
+        if self._listeners.on_step is not None:
             seconds = time.monotonic() - began
-            made = Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._failures))
-            self._tell(self._on_step, made)
+            made = Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._log.failures))
+            self._log.call(self._listeners.on_step, made)
         return wake_at
 
     async def _patiently(self, turn: asyncio.Future[_Outcome]) -> _Outcome:
@@ -278,69 +356,26 @@ class _Driver:
             self._turning = None
 
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
-        """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
+        """Step and request the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         now = self._clock.now()
         self._hold()
         writes = self.controller.step(now, changes, replies)
-        self._tell_troubles(now)
-        if self._on_turn is not None:
-            self._tell(self._on_turn, self.controller)
+        self._log.troubles(self.controller, now)
+        if self._listeners.on_turn is not None:
+            self._log.call(self._listeners.on_turn, self.controller)
         return writes, self.controller.wake_at()
 
     def _hold(self) -> None:
         """Say which parts of the controller have to wait, to controllers that have parts."""
-        held = self._following.held
-        if held != self._held:
-            self._held = held
-            getattr(self.controller, "hold")(held)  # noqa: B009 (only controllers whose watches name parts have it)
-
-    def _tell_troubles(self, now: float) -> None:
-        """Log what went wrong for single objects in the step of that time, for controllers that remember it."""
-        for trouble in [*getattr(self.controller, "errors", ())]:
-            if trouble.at == now:
-                where = "/".join(map(str, trouble.key)) if isinstance(trouble.key, tuple) else trouble.key
-                cause = (trouble.controller, trouble.message)
-                self._said.say(
-                    cause,
-                    logging.WARNING,
-                    "%s failed over %s and tries again: %s",
-                    trouble.controller,
-                    where,
-                    trouble.message,
-                )
-
-    def _tell(self, listener: Callable[[_Told], None], told: _Told) -> None:
-        """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""
-        try:
-            listener(told)
-        except Exception as error:
-            if repr(error) not in self._untold:
-                self._untold.add(repr(error))
-                log.error(
-                    "what a step of %s did could not be told; this is said once",
-                    self.name,
-                    exc_info=error,
-                    extra={"controller": self.name},
-                )
-
-    def _failed(self, error: Exception) -> float:
-        self._failures += 1
-        delay = _AFTER_FAILURE.delay(self._failures, self._rng)
-        log.error(
-            "a step of %s failed, the next in %.1f s at the latest",
-            self.name,
-            delay,
-            exc_info=error,
-            extra={"controller": self.name},
-        )
-        return self._clock.now() + delay
+        if any(watch.part for watch in self.controller.watches):
+            getattr(self.controller, "hold")(self.held)  # noqa: B009 (only controllers whose watches name parts have it)
 
     def _receive(self, replies: Sequence[Reply]) -> None:
         self._replies.extend(replies)
         self._awake.set()
-        if self._on_write is not None:
+        if self._listeners.on_write is not None:
             for reply in replies:
-                self._on_write(self.name, reply)
+                self._listeners.on_write(self.name, reply)
 
     async def _doze(self, until: float | None) -> None:
         """Sleep until woken or until that time. None is no time limit."""

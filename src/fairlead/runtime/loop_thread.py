@@ -4,8 +4,8 @@
         thread.call(function)                            # in the loop's thread, between two of its callbacks
 
 `work` is a coroutine function of two arguments: `begun`, a function to call when it is ready for `call`, and
-`stopped`, an Event that is set when it shall end. Invariant: an error of the work is raised by whoever waits for it to
-begin or to end, never lost.
+`stopped`, an Event that is set when it shall end. Invariant: an error of the work is raised in the caller that waits
+for it to begin or to end, never lost.
 """
 
 from __future__ import annotations

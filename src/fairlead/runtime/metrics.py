@@ -241,6 +241,7 @@ def from_figures(figures: Figures) -> Iterator[Metric]:
     yield gauge(BLAMED, figures.blamed)
     yield counter(INCOMING, {(event, queue): count for (queue, event), count in figures.incoming.items()})
     yield counter(PREEMPTIONS, {(): figures.preemptions})
+    yield counter(EVICTED, {(rule,): count for rule, count in figures.evicted.items()})
     evaluations = {
         (POINTS[point], plugin, profile): count for (plugin, point, profile), count in figures.evaluations.items()
     }

@@ -1,4 +1,5 @@
-"""What an operator is told of the API: when it cannot be reached and when it is back, and which writes failed and why.
+"""What is logged for operators about the API: when it cannot be reached and when it is back, and which writes failed
+and why.
 
 One line per outage at each end, and one line per cause and minute for everything else: a thousand writes that fail for
 one reason are one line with a count. Everything is counted, whether said or not.
@@ -28,7 +29,7 @@ _DOING = {
     WriteClass.BIND: "binding",
     WriteClass.EVICTION: "deleting",
     WriteClass.STATUS: "writing",
-    WriteClass.EVENT: "telling of",
+    WriteClass.EVENT: "emitting",
 }
 
 
@@ -55,7 +56,7 @@ class OncePerMinute:
 
 
 class ApiReporter:
-    """Hears of every answer and every failure. `waiting` says how many writes wait."""
+    """Gets every answer and every failure. `waiting` says how many writes wait."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, waiting: Callable[[], int] = lambda: 0) -> None:
         self._clock, self.waiting = clock, waiting
@@ -81,7 +82,7 @@ class ApiReporter:
 
     # ---- watches ----
 
-    def watch_heard(self, watch: Watch) -> None:
+    def watch_answered(self, watch: Watch) -> None:
         self._works()
         self._unknown_since.pop(watch.kind.resource, None)
 

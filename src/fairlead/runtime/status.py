@@ -1,7 +1,7 @@
 """How a running scheduler is, as one document for `fairlead status`: leader, watches, queues, pods a second, errors.
 
 Everything here is taken from what others keep anyway. The document is made on the event loop; the scheduler's own
-figures are asked for, so they show one moment between two of its steps.
+figures are requested, so they show one moment between two of its steps.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class LastError(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.told: Doc | None = None
+        self.last: Doc | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told = {"time": timestamp(record.created), "level": record.levelname.lower(), "text": record.getMessage()}
+        self.last = {"time": timestamp(record.created), "level": record.levelname.lower(), "text": record.getMessage()}
 
 
 class SchedulerStatus:
-    """`figures` asks the scheduler, `silences` gives seconds since each watch was heard."""
+    """`figures` asks the scheduler, `silences` gives seconds since each watch answered."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class SchedulerStatus:
         self._began = time.time()
 
     @contextmanager
-    def hearing_errors(self) -> Iterator[None]:
+    def keeping_last_error(self) -> Iterator[None]:
         """Remember what is logged from here on."""
         root = logging.getLogger("fairlead")
         root.addHandler(self._last_error)
@@ -115,7 +115,7 @@ class SchedulerStatus:
             "exceptions": sum(figures.raised.values()),
             "quarantined": figures.quarantined,
             "drift": figures.drift,
-            "lastError": self._last_error.told,
+            "lastError": self._last_error.last,
         }
 
     def _leader(self) -> Doc:

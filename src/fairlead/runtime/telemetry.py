@@ -37,10 +37,49 @@ _NAMED_EVERY = 1000
 """Attempts between two looks at who is the costliest."""
 
 
+class Histograms:
+    """The histograms that are kept here."""
+
+    def __init__(self) -> None:
+        self.attempt_seconds = Histogram(metrics.ATTEMPT_SECONDS)
+        self.algorithm_seconds = Histogram(metrics.ALGORITHM_SECONDS)
+        self.victims = Histogram(metrics.VICTIMS)
+        self.sli_seconds = Histogram(metrics.SLI_SECONDS)
+        self.pod_attempts = Histogram(metrics.POD_ATTEMPTS)
+        self.point_seconds = Histogram(metrics.POINT_SECONDS)
+        self.plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
+
+    def all(self) -> tuple[Histogram, ...]:
+        return tuple(vars(self).values())
+
+
+class CostliestPlugin:
+    """Logs the plugin that takes most of the measured time, unless it is built in; looks now and then."""
+
+    def __init__(self, built_in: frozenset[str]) -> None:
+        self._built_in = built_in
+        self._until_named = _NAMED_EVERY
+        self._named = ""
+
+    def watch(self, observed: Observed) -> None:
+        self._until_named -= len(observed.algorithm)
+        if self._until_named > 0:
+            return
+        self._until_named = _NAMED_EVERY
+        if observed.costliest is None:
+            return
+        plugin, share = observed.costliest
+        if plugin not in self._built_in and share > _SUSPICIOUS_SHARE and plugin != self._named:
+            self._named = plugin
+            log.warning(
+                "plugin %s takes %.0f %% of the time of all plugins", plugin, 100 * share, extra={"plugin": plugin}
+            )
+
+
 class Telemetry:
     """`requests` counts API requests by (code, host, method); `leading` says whether this process leads, or None
-    without an election; `sources` are the metrics of families, `also` further ones; `tell` writes every decision to the
-    log."""
+    without an election; `sources` are the metrics of families, `also` further ones; `log_decisions` writes every
+    decision to the log."""
 
     def __init__(
         self,
@@ -49,7 +88,7 @@ class Telemetry:
         leading: Callable[[], tuple[str, bool] | None] = lambda: None,
         sources: Sequence[MetricsSource] = (),
         also: Callable[[], Iterable[Metric]] = tuple,
-        tell: bool = False,
+        log_decisions: bool = False,
         built_in: frozenset[str] = frozenset(),
     ) -> None:
         self._sources, self._also = sources, also
@@ -57,23 +96,14 @@ class Telemetry:
         self._unread: deque[Observed] = deque()
         self._figures = Figures()
         self._requests, self._leading = requests, leading
-        self._tell = tell
-        self._built_in = built_in
+        self._log_decisions = log_decisions
+        self._costliest = CostliestPlugin(built_in)
         self._attempts: Counter[tuple[str, str]] = Counter()
-        self._evictions: Counter[str] = Counter()
-        self._attempt_seconds = Histogram(metrics.ATTEMPT_SECONDS)
-        self._algorithm_seconds = Histogram(metrics.ALGORITHM_SECONDS)
-        self._victims = Histogram(metrics.VICTIMS)
-        self._sli_seconds = Histogram(metrics.SLI_SECONDS)
-        self._pod_attempts = Histogram(metrics.POD_ATTEMPTS)
-        self._point_seconds = Histogram(metrics.POINT_SECONDS)
-        self._plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
+        self._histograms = Histograms()
         self.bound = Rate()
         self._refused_pods: Mapping[str, int] = {}
         self.traced: Callable[[tuple[Sample, ...]], None] = lambda samples: None
-        """Told of every measured call of a plugin, in cycles that are traced."""
-        self._until_named = _NAMED_EVERY
-        self._named = ""
+        """Called with every measured call of a plugin, in cycles that are traced."""
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -98,41 +128,37 @@ class Telemetry:
         for decision in observed.decisions:
             self._decided(decision)
         for loud in observed.loud:
-            if not self._tell:
+            if not self._log_decisions:
                 _log_decision(loud.decision)
             if loud.explanation is not None:
                 about = {"pod": loud.decision.pod, "explanation": loud.explanation.to_document()}
                 log.info("What was looked at", extra=about)
         self.traced(observed.samples)
         for seconds in observed.algorithm:
-            self._algorithm_seconds.observe(seconds)
+            self._histograms.algorithm_seconds.observe(seconds)
         for victims in observed.victims:
-            self._victims.observe(victims)
+            self._histograms.victims.observe(victims)
         if observed.samples:
             self._sampled(observed.samples)
         for source in self._sources:
             source.take(observed)
         for evicted in observed.evicted:
-            self._evictions[evicted.rule] += 1
             _log_eviction(evicted)
         for complaint in observed.complaints:
             self._said.say(complaint.partition(":")[0], logging.WARNING, "%s", complaint)
-        self._until_named -= len(observed.algorithm)
-        if self._until_named <= 0:
-            self._until_named = _NAMED_EVERY
-            self._name_the_costliest(observed)
+        self._costliest.watch(observed)
 
     def _decided(self, decision: Decision) -> None:
         labels = (decision.profile, decision.result)
         self._attempts[labels] += 1
         if decision.took is not None:
-            self._attempt_seconds.observe(decision.took, labels)
+            self._histograms.attempt_seconds.observe(decision.took, labels)
         if decision.result == "scheduled":
             self.bound.add()
-            self._pod_attempts.observe(decision.attempts)
+            self._histograms.pod_attempts.observe(decision.attempts)
             attempts = str(decision.attempts) if decision.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
-            self._sli_seconds.observe(decision.waited, (attempts,))
-        if self._tell:
+            self._histograms.sli_seconds.observe(decision.waited, (attempts,))
+        if self._log_decisions:
             _log_decision(decision)
 
     def _sampled(self, samples: tuple[Sample, ...]) -> None:
@@ -141,24 +167,14 @@ class Telemetry:
         failed: set[tuple[int, str, str]] = set()
         for sample in samples:
             point = metrics.POINTS[sample.point]
-            self._plugin_seconds.observe(sample.seconds, (point, sample.plugin, sample.status))
+            self._histograms.plugin_seconds.observe(sample.seconds, (point, sample.plugin, sample.status))
             key = (sample.cycle, point, sample.profile)
             points[key] += sample.seconds
             if sample.status == "Error":
                 failed.add(key)
         for key, seconds in points.items():
             status = "Error" if key in failed else "Success"
-            self._point_seconds.observe(seconds, (key[1], key[2], status))
-
-    def _name_the_costliest(self, observed: Observed) -> None:
-        if observed.costliest is None:
-            return
-        plugin, share = observed.costliest
-        if plugin not in self._built_in and share > _SUSPICIOUS_SHARE and plugin != self._named:
-            self._named = plugin
-            log.warning(
-                "plugin %s takes %.0f %% of the time of all plugins", plugin, 100 * share, extra={"plugin": plugin}
-            )
+            self._histograms.point_seconds.observe(seconds, (key[1], key[2], status))
 
     # ---- giving out ----
 
@@ -173,16 +189,14 @@ class Telemetry:
     def reset(self) -> None:
         """Forget what was added up here; what the scheduler itself counts stays."""
         self._attempts.clear()
-        self._evictions.clear()
-        for histogram in self._histograms():
+        for histogram in self._histograms.all():
             histogram.reset()
         for source in self._sources:
             source.reset()
 
     def collect(self) -> Iterator[Metric]:
         yield counter(metrics.ATTEMPTS, self._attempts)
-        yield counter(metrics.EVICTED, {(rule,): count for rule, count in self._evictions.items()})
-        for histogram in self._histograms():
+        for histogram in self._histograms.all():
             yield histogram.family()
         figures = self._figures
         yield from from_figures(figures)
@@ -194,17 +208,6 @@ class Telemetry:
         leading = self._leading()
         if leading is not None:
             yield gauge(metrics.LEADING, {(leading[0],): float(leading[1])})
-
-    def _histograms(self) -> tuple[Histogram, ...]:
-        return (
-            self._attempt_seconds,
-            self._algorithm_seconds,
-            self._victims,
-            self._sli_seconds,
-            self._pod_attempts,
-            self._point_seconds,
-            self._plugin_seconds,
-        )
 
 
 def _log_eviction(evicted: EvictedPod) -> None:

@@ -2,7 +2,7 @@
 
 They are made from the samples that the meter takes anyway, after the fact, on the event loop: a scheduler that is not
 traced does nothing for it, and one that is measures every cycle instead of one in ten. The packages are the extra
-`fairlead[tracing]`; without it asking for traces is an error that says so.
+`fairlead[tracing]`; without it requesting traces is an error that says so.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class UsageCollector:
             source = await self._source_of(metrics)
             self._board.put(await source.usage(names, self._now()))
         except (FairleadError, ValueError, KeyError, TypeError, AttributeError) as error:
-            self._tell(f"{type(error).__name__}: {error}")
+            self._log_trouble(f"{type(error).__name__}: {error}")
         else:
             self._trouble = ""
 
@@ -83,7 +83,7 @@ class UsageCollector:
         if source is not None:
             await source.close()
 
-    def _tell(self, trouble: str) -> None:
+    def _log_trouble(self, trouble: str) -> None:
         """Log a failure, unless it is the same as the last one."""
         if trouble != self._trouble:
             log.warning("how busy nodes are could not be found out: %s", trouble)

@@ -7,7 +7,8 @@ sleeping and no clock. Latencies, where wanted, come from a seeded generator and
 controller.
 
 What threads do outside for a controller (`WorksOutside`), such as a request to an extender, takes real time. It has
-ended before virtual time passes, so that an answer never comes later than the time limit of whoever waits for it.
+ended before virtual time passes, so that an answer never comes later than the time limit of the caller that waits for
+it.
 
 Invariant: the same Store, controllers, deeds and seed give the same writes in the same order.
 """
@@ -54,7 +55,7 @@ class VirtualClock:
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """How long a write takes to be performed and answered, and a change to be told. None is no time at all."""
+    """How long a write takes to be performed and answered, and a change to be seen. None is no time at all."""
 
     write: Latency | None = None
     watch: Latency | None = None
@@ -78,7 +79,7 @@ class _Driven:
 
     def _follow(self) -> None:
         """Follow what the controller watches, and kinds whose definitions have changed since."""
-        served = {watch: self._store.served(watch.kind) for watch in self.controller.watches}
+        served = {watch: self._store.registry.served(watch.kind) for watch in self.controller.watches}
         more = [watch for watch, kind in served.items() if self._followed.get(watch) is not kind]
         if more:
             self._feeds.append(self._store.feed(more))
@@ -160,7 +161,7 @@ class VirtualRuntime:
         self._find_work_outside()
 
     def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
-        """Call a function with a controller. There is one thread, so whoever asks does so between two steps, and the
+        """Call a function with a controller. There is one thread, so a caller does so between two steps, and the
         Future is done when it is returned. What a question gave the controller to do is done in its next step."""
         asked = next(driven for driven in self._driven if driven.controller is controller)
         future = asked.questions.put(question)

@@ -19,7 +19,7 @@ from fairlead.runtime.writers import ConcurrentWriter, Deliver, SendingRules, St
 
 if TYPE_CHECKING:
     from fairlead.client.port import ClusterApi
-    from fairlead.client.reflector import OnError, OnHeard
+    from fairlead.client.reflector import OnContact, OnError
     from fairlead.cluster.store.history import EventType, Subscription
     from fairlead.cluster.store.objects import Record
     from fairlead.cluster.store.store import Store
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.kinds import Kind
 
 _HAPPENED = {happened.value: happened for happened in Happened}
-_Telling = tuple[int, "EventType", "Kind", "Record"]
+_StoreEvent = tuple[int, "EventType", "Kind", "Record"]
 
 
 class Following(Protocol):
@@ -75,14 +75,14 @@ class Remote:
         api: ClusterApi,
         *,
         on_error: OnError | None = None,
-        on_heard: OnHeard | None = None,
+        on_contact: OnContact | None = None,
         rules: SendingRules | None = None,
     ) -> None:
         from fairlead.client.mirror import Mirror
 
         self._api = api
         self._rules = rules or SendingRules()
-        self.view = Mirror(api, on_error=on_error, on_heard=on_heard)
+        self.view = Mirror(api, on_error=on_error, on_contact=on_contact)
 
     def anticipate(self, watches: Sequence[Watch]) -> None:
         for watch in watches:
@@ -140,46 +140,46 @@ class _Fed:
         """Subscribe again to kinds whose CustomResourceDefinition was added or changed."""
         self._generation = self._store.registry.generation
         for watch, old in [*self._subscriptions.items()]:
-            if self._store.served(watch.kind) is not old.selection.kind:
+            if self._store.registry.served(watch.kind) is not old.selection.kind:
                 self._store.unsubscribe(old)
                 self.also([watch])
 
     def drain(self) -> Sequence[Change]:
         if self._generation != self._store.registry.generation:
             self._follow_definitions()
-        told = [
+        events = [
             (version, type_, subscription.selection.kind, record)
             for subscription in self._subscriptions.values()
             for type_, record, version in subscription.drain()
         ]
-        told.sort(key=itemgetter(0))
-        return _Told(self._store, told)
+        events.sort(key=itemgetter(0))
+        return _StoreChanges(self._store, events)
 
     def close(self) -> None:
         for subscription in self._subscriptions.values():
             self._store.unsubscribe(subscription)
 
 
-class _Told(Sequence["Change"]):
+class _StoreChanges(Sequence["Change"]):
     """Changes whose documents are taken from the Store's records one at a time, when a step comes to them: on a large
     cluster the first step of each controller brings all there is, and nobody can hold all of it decoded."""
 
-    def __init__(self, store: Store, told: list[_Telling]) -> None:
+    def __init__(self, store: Store, events: list[_StoreEvent]) -> None:
         self._store = store
-        self._told = told
+        self._events = events
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._events)
 
     def __iter__(self) -> Iterator[Change]:
-        return map(self._change, self._told)
+        return map(self._change, self._events)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return _Told(self._store, self._told[index])
-        return self._change(self._told[index])
+            return _StoreChanges(self._store, self._events[index])
+        return self._change(self._events[index])
 
-    def _change(self, telling: _Telling) -> Change:
-        _, type_, kind, record = telling
+    def _change(self, event: _StoreEvent) -> Change:
+        _, type_, kind, record = event
         doc = record.doc if kind.stored_as is None else self._store.shown(kind, record, keep=False)
         return Change(_HAPPENED[type_], kind, doc)

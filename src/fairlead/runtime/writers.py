@@ -1,4 +1,4 @@
-"""Writers: perform what controllers ask for, in order per object, and report each outcome exactly once.
+"""Writers: perform what controllers request, in order per object, and report each outcome exactly once.
 
 `ConcurrentWriter` speaks to any ClusterApi: many writes are on their way at once, the most urgent first (see
 write_queue.py), but two writes to one object follow each other. `StoreWriter` is the short way to an embedded Store: no
@@ -41,7 +41,7 @@ count: the busier they are, the more a transaction has to be worth its while."""
 @dataclass(frozen=True, slots=True)
 class SendingRules:
     """`may_write` says whether this process may write now: only a leader does. `writes` and `events` are limits on
-    requests a second, if there are any. `answered` hears of every answer of the API."""
+    requests a second, if there are any. `answered` is called with every answer of the API."""
 
     may_write: Callable[[], bool] = lambda: True
     writes: Throttle | None = None
@@ -83,7 +83,7 @@ class ConcurrentWriter:
         rules: SendingRules = _ANY_TIME,
         mirrored: Mirrored = lambda kind, namespace, name: None,
     ) -> None:
-        """`mirrored` returns what a watch last told of an object."""
+        """`mirrored` returns what a watch last showed of an object."""
         self._known = KnownState(mirrored)
         self._api = api
         self._deliver = deliver

@@ -3,6 +3,9 @@
 The names of `__all__` are public; docs/api.md says what is kept of them. They are imported when first used, because
 pytest imports this package in every project where fairlead is installed. Two modules beside them are public too:
 fairlead.testing.agree, which compares plugins, and fairlead.testing.strategies, which needs hypothesis.
+
+Modules: asking, harness, manifests, pod_times, pytest_plugin, scheduler_choice, serving, storage_builders,
+workload_builders.
 """
 
 from fairlead.lazy_names import lazy_names

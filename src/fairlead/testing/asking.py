@@ -25,9 +25,11 @@ def would(cluster: AssembledCluster, runtime: VirtualRuntime, documents: Sequenc
     store, scheduler = cluster.store, cluster.scheduler
     if scheduler is None:
         raise ConfigError("this cluster has no scheduler of fairlead's own, so nobody can be asked")
-    objects = expand(documents, context_of(store, documents), now=store.now, settings=cluster.settings)
+    objects = expand(documents, context_of(store, documents), now=store.clock(), settings=cluster.settings)
     workload = Workload.of(objects)
-    copied = runtime.ask(scheduler, lambda asked: ProcessCopy(lambda: simulate(asked, workload, branch, now=store.now)))
+    copied = runtime.ask(
+        scheduler, lambda asked: ProcessCopy(lambda: simulate(asked, workload, branch, now=store.clock()))
+    )
     return copied.result().result()
 
 

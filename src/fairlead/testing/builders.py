@@ -403,17 +403,17 @@ class NamespaceBuilder(Builder):
 
 
 def pod(name: str, namespace: str = "default") -> PodBuilder:
-    """A pod of one container that asks for nothing, unless it is told otherwise."""
+    """A pod of one container that requests nothing, unless set otherwise."""
     return PodBuilder(name, namespace)
 
 
 def node(name: str) -> NodeBuilder:
-    """A simulated node of 8 cores and 32Gi, unless it is told otherwise."""
+    """A simulated node of 8 cores and 32Gi, unless set otherwise."""
     return NodeBuilder(name)
 
 
 def nodes(count: int, resources: Mapping[str, str] | None = None, /, **more: str) -> list[NodeBuilder]:
-    """Simulated nodes `n0`, `n1` and so on, all alike: 4 cores, 16Gi and 110 pods, unless told otherwise."""
+    """Simulated nodes `n0`, `n1` and so on, all alike: 4 cores, 16Gi and 110 pods, unless set otherwise."""
     offered = {**(resources or {}), **more} or {"cpu": "4", "memory": "16Gi", "pods": "110"}
     return [node(f"n{number}").offers(offered) for number in range(count)]
 

@@ -12,7 +12,7 @@ clients; from then on time passes as it does outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -22,7 +22,7 @@ from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.cluster.housekeeping import choose_controllers
 from fairlead.cluster.store.schema import is_custom
-from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS
+from fairlead.cluster.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, StoreLimits
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.errors import ConfigError, NotFound
@@ -75,7 +75,7 @@ class Harness:
             config: The scheduler's configuration: the path of a KubeSchedulerConfiguration, or one as a document,
                 in which apiVersion and kind may be missing.
             volcano: The path of a Volcano configuration, or a preset (`default`, `shipped`, `kube-batch`): pods of
-                schedulerName `volcano` are then scheduled in Volcano's manner.
+                schedulerName `volcano` are then scheduled with the Volcano profile.
             plugins: Plugin objects that take part beside those of the configuration.
             schedulers: A SchedulerAssembly, or functions that make schedulers, in the place of the one that the three
                 before describe; an empty list for a cluster without a scheduler.
@@ -90,7 +90,7 @@ class Harness:
                 objects. Experiments with very many pods do without.
 
         Raises:
-            ConfigError: A configuration cannot be used.
+            ConfigError: An argument or a configuration cannot be used.
         """
         self._clock = VirtualClock(start)
         if schedulers is None:
@@ -100,7 +100,7 @@ class Harness:
         own, factories = (schedulers, None) if isinstance(schedulers, SchedulerAssembly) else (None, schedulers)
         assembly = ClusterAssembly(own, names=choose_controllers(housekeeping), seed=seed)
         history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _ALL_DOCUMENTS)
-        self.store = assembly.store(self._clock, history=history, decoded=decoded)
+        self.store = assembly.store(self._clock, limits=StoreLimits(history=history, decoded=decoded))
         self._served: Served | None = None
         self._pod_watch = PodWatch(self.store, self._clock) if records else None
         self.assembled = assembly.over(
@@ -114,7 +114,7 @@ class Harness:
             latencies=latencies,
             perform=perform if records else partial(_without_events, self.store, perform),
         )
-        self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
+        self.apply(*_nodes(nodes))
 
     @classmethod
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
@@ -284,8 +284,8 @@ class Harness:
         return None
 
     def would(self, *objects: Doc | Builder | str | Path) -> Forecast:
-        """What would happen if these objects were applied now: where each pod would go, whom it would cost, or why it
-        would wait. Nothing changes. Objects are given as to `apply`."""
+        """What would happen if these objects were applied now: where each pod would go, which pods would be evicted, or
+        why it would wait. Nothing changes. Objects are given as to `apply`."""
         from fairlead.testing.asking import would
 
         documents = [doc for one in objects for doc in _documents(one)]
@@ -323,14 +323,44 @@ def _assembly(
     return scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)
 
 
-def _documents(one: Doc | Builder | str | Path) -> Sequence[Doc]:
+def _nodes(nodes: int | Iterable[Doc | Builder]) -> Sequence[Doc | Builder]:
+    """Raises ConfigError for what is neither a number of nodes nor nodes."""
+    if isinstance(nodes, int):
+        if nodes < 0:
+            raise ConfigError(f"{nodes} must not be negative", path="nodes")
+        return [node(f"node-{index}") for index in range(nodes)]
+    if isinstance(nodes, str | Mapping | Builder) or not isinstance(nodes, Iterable):
+        hint = "give a number, or a list of builders or documents of nodes"
+        raise ConfigError(f"{nodes!r} is neither a number nor a list of nodes", path="nodes", hint=hint)
+    return list(nodes)
+
+
+def _documents(one: object) -> Sequence[Doc]:
+    """Raises ConfigError for what is none of them."""
     if isinstance(one, Builder):
         return [one.doc()]
     if isinstance(one, dict):
+        if missing := [field for field in ("apiVersion", "kind", "metadata") if not one.get(field)]:
+            raise ConfigError(f"has no {missing[0]}", path=f"object {_words(one)}")
         return [one]
-    from fairlead.testing.manifests import read_manifests
+    if isinstance(one, str | Path):
+        from fairlead.testing.manifests import read_manifests
 
-    return read_manifests(one)
+        return read_manifests(one)
+    raise _no_object(one)
+
+
+def _no_object(one: object) -> ConfigError:
+    hint = "give a document, a builder or a path"
+    if isinstance(one, Iterable):
+        hint = "give its elements one by one, as in schedule(*objects)"
+    return ConfigError(f"{_words(one)} is no object", path="objects", hint=hint)
+
+
+def _words(one: object) -> str:
+    """An argument in an error, of which the beginning will do."""
+    text = repr(one)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _short(doc: Doc) -> str:

@@ -7,7 +7,7 @@
         assert len(cluster.bindings()) == 3
 
 The marker's arguments are those of fairlead.testing.harness.Harness. Pytest imports this module in every project where
-fairlead is installed, so everything heavy is imported when the fixture is first asked for, not before.
+fairlead is installed, so everything heavy is imported when the fixture is first requested, not before.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.cluster.server.asking import Asked
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials, write_private
 from fairlead.cluster.server.server import Server
 from fairlead.runtime.loop_thread import LoopThread
@@ -64,9 +66,8 @@ class Served:
         server = Server(
             self._cluster.store,
             token=credentials.token,
-            tls=credentials.tls(),
-            explainers=self._explainers,
-            answerers=self._answerers,
+            at=Endpoint(tls=credentials.tls()),
+            asked=Asked(self._explainers, self._answerers),
             attendance=self._cluster.attendance,
         )
         await server.start()

@@ -69,7 +69,7 @@ class VolumeBuilder(Builder):
 
 
 def storage_class(name: str, provisioner: str = "disks.example.com") -> StorageClassBuilder:
-    """A StorageClass whose volumes are made at once, unless it is told otherwise."""
+    """A StorageClass whose volumes are made at once, unless set otherwise."""
     return StorageClassBuilder(name, provisioner)
 
 

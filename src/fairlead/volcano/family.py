@@ -47,6 +47,9 @@ _COMMANDS: Mapping[str, CommandEntry] = {
 
 FAMILY = Family(
     "volcano",
+    extends=("kube",),
+    modes={"rounds": "fairlead.volcano.mode:RoundMode"},
+    explainers={"checks": "fairlead.volcano.explain.text:show_checks"},
     kinds="fairlead.volcano.read_kinds:READ",
     controllers=_CONTROLLERS,
     settings="fairlead.volcano.config.controller_settings:controller_settings",
@@ -56,10 +59,12 @@ FAMILY = Family(
     metrics="fairlead.volcano.metrics:VolcanoMetrics",
     replay="fairlead.volcano.replay.forms:FORMS",
     network_domains="fairlead.volcano.topology.gang_domains:HyperNodeDomains",
+    run_together="fairlead.volcano.jobs.together:run_together",
     what_if="fairlead.volcano.what_if:WHAT_IF",
+    rows="fairlead.volcano.rows:ROWS",
     group_readers="fairlead.volcano.records.groups:READERS",
     group_annotations="fairlead.volcano.kinds:GROUP_ANNOTATIONS",
-    group_wishes="fairlead.volcano.records.groups:network_wish",
+    group_preferences="fairlead.volcano.records.groups:network_preference",
     served="fairlead.volcano.kinds:SERVED",
     saved="fairlead.volcano.kinds:SAVED",
     kept_annotations=("volcano.sh/",),

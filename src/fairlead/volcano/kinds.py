@@ -29,7 +29,7 @@ SAVED: tuple[Kind, ...] = (
 )  # fmt: skip
 """Those that a snapshot of a cluster saves, those to which others refer first."""
 SCHEDULER_FIELDS: Mapping[Kind, SchedulerField] = {VC_JOB: SchedulerField(("spec",), "volcano")}
-UNATTENDED: Mapping[Kind, str] = {VC_QUEUE: "nobody schedules in Volcano's manner: start with --volcano-conf"}
+UNATTENDED: Mapping[Kind, str] = {VC_QUEUE: "no scheduler here has a Volcano profile: start with --volcano-conf"}
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 """By which a pod names its PodGroup."""

@@ -1,7 +1,7 @@
 """RoundMode: Volcano's way to place pods, one round after the other, beside the attempts of kube profiles.
 
     Scheduler.step ─▶ step ─▶ RoundDriver of each profile ─▶ BindingDriver      the placements of one slice of its round
-                     hear ◀── a write failed, so that the next round asks for it again
+                     take_replies ◀── a write failed, so that the next round requests it again
 
 Explanations of pods, groups and queues are made from the round that is under way or was closed last.
 """
@@ -64,7 +64,7 @@ class RoundMode(SchedulingMode):
 
     # ---- a step ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         for reply in replies:
             if reply.error is not None:
                 for driver in self.drivers:
@@ -171,6 +171,6 @@ def _with_lacks(driver: RoundDriver, explained: JobExplanation, lacks_of: LacksO
 
 
 def _is_worth_another_look(reply: Reply) -> bool:
-    """Whether a write failed that a round would ask for again: no change will tell it to."""
+    """Whether a write failed that a round would request again: no change will make it."""
     ordinary = reply.error is None or isinstance(reply.error, NotFound | NotSent)
     return not ordinary and reply.write.subresource != "binding"

@@ -31,7 +31,7 @@ SETTLING = 2.0
 WIDE = tuple(Case(f"wide-{index}", spec(task("t", 10)), "Completed") for index in range(3))
 
 
-async def test_twenty_jobs_end_alike_whoever_controls_and_schedules_them(tmp_path: Path) -> None:
+async def test_twenty_jobs_end_alike_whatever_controls_and_schedules_them(tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path, users=USERS)
     ends, writes = {}, {}
     try:

@@ -274,7 +274,7 @@ async def _clear(api: KubeApi, case: Case) -> None:
             continue
 
 
-def test_the_same_pods_are_placed_told_and_evicted_by_policies(tmp_path: Path) -> None:
+def test_the_same_pods_are_placed_reported_and_evicted_by_policies(tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path / "plane")
     differing = []
     try:

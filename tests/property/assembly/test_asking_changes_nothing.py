@@ -46,7 +46,7 @@ def looks(scheduler: Scheduler) -> tuple[object, ...]:
         table.version.tobytes(),
         [[one.uid for one in pods] for pods in table.pods],
         {uid: (state.place, state.row) for uid, state in cluster.pods.items()},
-        scheduler.backlog.summary(),
+        scheduler.backlog.queues.summary(),
         {uid: scheduler.backlog.nominator.node_of(uid) for uid in cluster.pods},
         scheduler.parts.rng.getstate(),
         scheduler.pods._last_search.start,
@@ -111,9 +111,9 @@ OTHERS: dict[str, tuple[Callable[[Path], Harness], list[object]]] = {
 }
 
 
-@pytest.mark.parametrize("manner", OTHERS)
-def test_asking_changes_nothing_in_other_manners(manner: str, tmp_path: Path) -> None:
-    make, gang = OTHERS[manner]
+@pytest.mark.parametrize("mode", OTHERS)
+def test_asking_changes_nothing_in_other_modes(mode: str, tmp_path: Path) -> None:
+    make, gang = OTHERS[mode]
     cluster = make(tmp_path)
     cluster.run(5)
     scheduler = cluster.assembled.schedulers[0]

@@ -1,5 +1,5 @@
 """What `simulate` says is what then happens, and every change that is suggested lets the workload run when it is made
-as a person would make it, by the command or in the file; on random clusters, in all three manners.
+as a person would make it, by the command or in the file; on random clusters, in all three scheduling modes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.koordinator import elastic_quota, koord_group
 
 Doc = dict[str, Any]
 CLUSTERS = int(os.environ.get("FAIRLEAD_QUESTION_CLUSTERS", "2"))
-"""How many random clusters in each manner; `FAIRLEAD_QUESTION_CLUSTERS=300` for a long search."""
+"""How many random clusters in each mode; `FAIRLEAD_QUESTION_CLUSTERS=300` for a long search."""
 QUOTA = "quota.scheduling.koordinator.sh/name"
 GANG = "pod-group.scheduling.sigs.k8s.io"
 
@@ -128,7 +128,7 @@ def koordinator(seed: int) -> tuple[Harness, list[Doc]]:
     return cluster, [koord_group("w", least=members), *named]
 
 
-MANNERS: dict[str, Callable[[int], tuple[Harness, list[Doc]]]] = {
+MODES: dict[str, Callable[[int], tuple[Harness, list[Doc]]]] = {
     "kube": kube, "volcano": volcano, "koordinator": koordinator,
 }  # fmt: skip
 
@@ -262,9 +262,9 @@ def _merge(document: Any, patch: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(CLUSTERS))
-@pytest.mark.parametrize("manner", MANNERS)
-def test_what_is_said_happens(manner: str, seed: int) -> None:
-    cluster, documents = MANNERS[manner](seed)
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_said_happens(mode: str, seed: int) -> None:
+    cluster, documents = MODES[mode](seed)
     said = cluster.would(*documents)
     cluster.apply(*documents)
     cluster.run(60)
@@ -277,14 +277,14 @@ def test_what_is_said_happens(manner: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(CLUSTERS))
-@pytest.mark.parametrize("manner", MANNERS)
-def test_every_suggested_change_helps_when_it_is_made(manner: str, seed: int) -> None:
-    cluster, documents = MANNERS[manner](seed)
+@pytest.mark.parametrize("mode", MODES)
+def test_every_suggested_change_helps_when_it_is_made(mode: str, seed: int) -> None:
+    cluster, documents = MODES[mode](seed)
     if others_wait(cluster):
         return
     answer = answer_of(cluster, {"kind": "SimulateQuestion", "changes": True}, documents)
     for change in answer.get("changes", ()):
-        fresh, _ = MANNERS[manner](seed)
+        fresh, _ = MODES[mode](seed)
         follower = Follower(fresh, documents, change)
         changed = follower.follow()
         said = fresh.would(*changed)

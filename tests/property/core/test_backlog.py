@@ -78,7 +78,7 @@ class AnyLife(RuleBasedStateMachine):
 
     @rule()
     def the_next_pod_is_popped(self) -> None:
-        active = [entry for entry in self.backlog.pending() if entry.place is QueueName.ACTIVE]
+        active = [entry for entry in self.backlog.queues if entry.place is QueueName.ACTIVE]
         first = min(active, key=lambda e: (-e.pod.priority, e.since, e.serial), default=None)
         expected = self.backlog.has_active()
         entry = self.backlog.pop(self.now)
@@ -127,12 +127,12 @@ class AnyLife(RuleBasedStateMachine):
         wake = self.backlog.wake_at(self.now)
         if wake is None or wake <= self.now:
             return
-        before = dict(self.backlog.incoming)
+        before = dict(self.backlog.tallies.incoming)
         self.backlog.flush(self.now + (wake - self.now) * 0.99)
-        assert self.backlog.incoming == before
+        assert self.backlog.tallies.incoming == before
         self.now = wake
         self.backlog.flush(self.now)
-        assert self.backlog.incoming != before
+        assert self.backlog.tallies.incoming != before
 
     @rule()
     def the_configuration_is_reloaded(self) -> None:
@@ -141,7 +141,7 @@ class AnyLife(RuleBasedStateMachine):
     @invariant()
     def every_pod_is_in_exactly_one_place(self) -> None:
         self.backlog.check()
-        waiting = [entry.pod.uid for entry in self.backlog.pending()]
+        waiting = [entry.pod.uid for entry in self.backlog.queues]
         assert len(waiting) == len(set(waiting))
         assert set(self.flying) == {entry.pod.uid for entry in self.backlog.in_flight}
         assert set(waiting).isdisjoint(self.flying)
@@ -153,15 +153,15 @@ class AnyLife(RuleBasedStateMachine):
     def nothing_is_counted_below_zero_and_nothing_went_wrong(self) -> None:
         backlog = self.backlog
         counts = backlog.counts()
-        assert sum(counts.values()) == len(list(backlog.pending()))
-        assert min(*counts.values(), *backlog.incoming.values(), *backlog.blamed.values(), 0) == 0
+        assert sum(counts.values()) == len(list(backlog.queues))
+        assert min(*counts.values(), *backlog.tallies.incoming.values(), *backlog.tallies.blamed.values(), 0) == 0
         assert all(count > 0 for count in backlog.in_flight.counts.values())
         assert backlog.in_flight.events == 0 or len(backlog.in_flight) > 0
         assert not backlog.complaints
 
     @invariant()
     def waiting_pods_are_shown_in_their_newest_version(self) -> None:
-        assert all(entry.pod is self.alive[entry.pod.uid] for entry in self.backlog.pending())
+        assert all(entry.pod is self.alive[entry.pod.uid] for entry in self.backlog.queues)
 
     def teardown(self) -> None:
         """In the end, with all gates open and time enough, everybody gets a chance."""

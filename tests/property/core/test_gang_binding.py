@@ -256,10 +256,10 @@ def test_time_also_runs_out_for_a_gang_that_was_found_half_bound(size: int, star
 # ---- no trace ----
 
 
-class Keeper(Plugin):
+class WaitingPlugin(Plugin):
     """Remembers who has reserved something and not given it back."""
 
-    name = "Keeper"
+    name = "WaitingPlugin"
 
     def __init__(self) -> None:
         self.kept: set[str] = set()
@@ -274,8 +274,8 @@ class Keeper(Plugin):
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 3))
 @EXAMPLES
 def test_what_a_gang_reserves_is_given_back_unless_it_starts(size: int, cpu: int, nodes: int) -> None:
-    keeper = Keeper()
-    stage = gang_scenario(keeper, nodes=nodes)
+    waiting_plugin = WaitingPlugin()
+    stage = gang_scenario(waiting_plugin, nodes=nodes)
     stage.tell(group("g", size), *members("g", size, cpu=str(cpu)))
-    assert keeper.kept == {f"uid-{name}" for name in stage.binds()}
-    assert len(keeper.kept) in (0, size)
+    assert waiting_plugin.kept == {f"uid-{name}" for name in stage.binds()}
+    assert len(waiting_plugin.kept) in (0, size)

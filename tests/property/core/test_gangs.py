@@ -325,7 +325,7 @@ def _portrait(stage: SchedulerScenario) -> tuple[Any, ...]:
         table.nonzero_memory[:high].tolist(),
         [[p.uid for p in pods] for pods in table.pods],
         stage.cluster.claims_in_use,
-        sorted((entry.key, entry.place.value) for entry in backlog.pending() if entry.gang is None),
+        sorted((entry.key, entry.place.value) for entry in backlog.queues if entry.gang is None),
         {uid: backlog.nominator.node_of(uid) for uid in stage.cluster.pods if backlog.nominator.node_of(uid)},
         sorted(stage.scheduler.bindings),
     )

@@ -72,7 +72,7 @@ changes = st.lists(st.one_of(node_changes, pod_changes), max_size=40)
 
 
 @given(changes)
-def test_the_books_balance_after_any_sequence_of_changes(sequence: list[Change]) -> None:
+def test_the_sums_balance_after_any_sequence_of_changes(sequence: list[Change]) -> None:
     cluster = Cluster()
     for change in sequence:
         cluster.apply(change)

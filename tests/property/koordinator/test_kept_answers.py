@@ -27,7 +27,7 @@ from fairlead.core.model.times import timestamp
 from fairlead.core.state.nodes import Nodes
 from fairlead.koordinator.agents.node_topologies import node_topology
 from fairlead.koordinator.kinds import KOORD_NODE_METRIC
-from fairlead.koordinator.load.columns import LoadColumns
+from fairlead.koordinator.load.columns import LoadIndex
 from fairlead.koordinator.load.plugin import LoadAwareScheduling
 from fairlead.koordinator.numa.plugin import NodeNUMAResource, NumaNote
 from fairlead.koordinator.numa.request import numa_request
@@ -127,7 +127,8 @@ class Checked:
             if isinstance(plugin, NodeNUMAResource) and plugin.name not in results.plan.apart:
                 _compare_with_care(plugin, cycle.copy(), results)
             if isinstance(plugin, LoadAwareScheduling):
-                _compare_sums(plugin.columns(cycle), cycle)
+                plugin.columns(cycle)
+                _compare_sums(plugin.index_of(cycle.cluster), cycle)
 
 
 def _verdicts(evaluator: Evaluator, cycle: Cycle, results: SignatureResults, there: Any) -> list[Any]:
@@ -165,14 +166,14 @@ def _compare_with_care(plugin: NodeNUMAResource, cycle: Cycle, results: Signatur
     np.testing.assert_array_equal(results.scored[plugin.name].column[nodes.rows], plugin.score(cycle, nodes))
 
 
-def _compare_sums(columns: LoadColumns, cycle: Cycle) -> None:
-    anew = LoadColumns(cycle.cluster, columns._settings, columns._estimator)
-    anew._assigned, anew._reserve_pods = dict(columns._assigned), columns._reserve_pods
+def _compare_sums(index: LoadIndex, cycle: Cycle) -> None:
+    anew = LoadIndex(cycle.cluster, index._settings, index._estimator)
+    anew._assigned, anew._reserve_pods = dict(index._assigned), index._reserve_pods
     anew.catch_up(cycle.now)
     table = cycle.cluster.table
     there = table.alive[: table.high]
     for name in _COLUMNS:
-        one, other = getattr(columns, name), getattr(anew, name)
+        one, other = getattr(index.columns, name), getattr(anew.columns, name)
         np.testing.assert_array_equal(one[: table.high][there], other[: table.high][there], err_msg=name)
 
 

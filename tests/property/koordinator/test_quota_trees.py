@@ -71,7 +71,7 @@ def test_what_is_granted_under_a_parent_sums_to_what_the_parent_has(
         for parent in (ROOT, "p", "q"):
             children = [one for name, one in tree.quotas.items() if PARENTS.get(name) == parent]
             granted = [child.runtime.get("cpu", 0) for child in children]
-            has = tree.quotas[parent].total.get("cpu", 0)
+            has = tree.quotas[parent].pool.total.get("cpu", 0)
             wanted = sum(child.limited_request().get("cpu", 0) for child in children)
             assert sum(granted) == min(has, wanted), (parent, granted, has, wanted)
             for child, runtime in zip(children, granted, strict=True):

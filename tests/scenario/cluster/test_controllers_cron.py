@@ -50,7 +50,7 @@ def test_a_job_is_made_whenever_the_schedule_is_due_and_old_ones_go(cluster: Har
     assert "nightly-29459670" in names  # minutes since 1970
 
 
-def test_a_running_job_is_listed_and_its_end_told(cluster: Harness) -> None:
+def test_a_running_job_is_listed_and_its_end_reported(cluster: Harness) -> None:
     cluster.apply(cron_job("tick", "*/5 * * * *").of(pod("t").running_for("90s")))
     cluster.run(5 * MINUTE + 10)
     (active,) = status(cluster, "tick")["active"]

@@ -28,7 +28,7 @@ def fail(cluster: Harness, name: str, how: str | None = "true") -> None:
     cluster.patch(NODE, name, {"metadata": {"annotations": {"fairlead.io/fail": how}}})
 
 
-def test_simulated_nodes_stay_ready_until_they_are_told_to_fail(cluster: Harness) -> None:
+def test_simulated_nodes_stay_ready_until_they_are_set_to_fail(cluster: Harness) -> None:
     cluster.run(600)
     assert {ready(cluster, f"node-{index}") for index in range(3)} == {"True"}
     assert taints(cluster, "node-0") == set()

@@ -260,7 +260,7 @@ def test_a_budget_says_how_many_may_go(cluster: Harness, spec: dict[str, int | s
     assert allowed(cluster)["observedGeneration"] == 1
 
 
-def test_a_share_is_one_of_what_is_wished_not_of_what_is_there(cluster: Harness) -> None:
+def test_a_share_is_one_of_what_is_wanted_not_of_what_is_there(cluster: Harness) -> None:
     cluster.apply(
         deployment("web").replicas(4).of(pod("t").starting_after("3s")),
         disruption_budget("b").selecting({"app": "web"}).having(maxUnavailable="50%"),

@@ -101,7 +101,7 @@ def test_a_pod_that_comes_back_gets_its_old_claim(cluster: Harness) -> None:
     assert cluster.get(PERSISTENT_VOLUME_CLAIM, "data-db-0") == before
 
 
-def test_claims_go_with_their_pods_if_told_so(cluster: Harness) -> None:
+def test_claims_go_with_their_pods_if_configured_so(cluster: Harness) -> None:
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     cluster.apply(storage_class("fast").by_default())
     cluster.apply(stateful_set("db").replicas(2).claiming("1Gi").having(persistentVolumeClaimRetentionPolicy=policy))

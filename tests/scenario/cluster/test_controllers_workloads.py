@@ -276,7 +276,7 @@ def test_pods_deleted_because_their_job_failed_count_as_failed(cluster: Harness)
     assert [one["type"] for one in told["conditions"]] == ["FailureTarget", "Failed"]
 
 
-def test_suspending_and_resuming_a_job_is_told_in_events(cluster: Harness) -> None:
+def test_suspending_and_resuming_a_job_is_reported_in_events(cluster: Harness) -> None:
     cluster.apply(job("later").having(suspend=True))
     cluster.run(1)
     cluster.patch(JOB, "later", {"spec": {"suspend": False}})

@@ -26,7 +26,7 @@ def test_a_pod_of_an_unknown_scheduler_has_one_event() -> None:
     assert event["message"] == 'nobody schedules pods with schedulerName "volcanoo" here (served: default-scheduler)'
 
 
-def test_a_new_pod_of_the_same_name_is_told_again() -> None:
+def test_a_new_pod_of_the_same_name_is_reported_again() -> None:
     cluster = Harness(nodes=1)
     for _ in range(2):
         cluster.apply(pod("lost").scheduled_by("volcanoo"))
@@ -51,7 +51,7 @@ def test_an_autoscaler_says_that_nobody_scales() -> None:
     assert told(cluster) == [("web", "Warning", "NobodyActs")]
 
 
-def test_a_queue_is_told_that_nobody_schedules_in_volcanos_manner() -> None:
+def test_a_queue_gets_the_reason_that_nobody_schedules_with_the_volcano_profile() -> None:
     cluster = Harness(nodes=1)
     cluster.apply(queue("team"))
     cluster.run(5)

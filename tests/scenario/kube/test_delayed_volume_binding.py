@@ -166,7 +166,7 @@ def test_two_pods_do_not_get_the_same_disk_while_the_first_is_being_bound(scenar
     assert scenario.cluster.bindings() == {"one": "left", "two": "right"}
 
 
-def test_a_pod_whose_claim_is_not_bound_in_time_is_told_so_and_tried_again(scenario: DelayedBinding) -> None:
+def test_a_pod_whose_claim_is_not_bound_in_time_gets_that_reason_and_tried_again(scenario: DelayedBinding) -> None:
     scenario.disk("disk", at="left")
     scenario.claim("data", "local")
     scenario.cluster.apply(using("db", "data"))

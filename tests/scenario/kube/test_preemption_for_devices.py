@@ -1,4 +1,4 @@
-"""Pods that lack devices evict less important pods that have them; kube-scheduler's manner is to let them wait."""
+"""Pods that lack devices evict less important pods that have them; kube-scheduler lets them wait."""
 
 from __future__ import annotations
 

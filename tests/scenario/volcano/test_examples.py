@@ -7,7 +7,9 @@ from pathlib import Path
 
 import yaml
 
+from fairlead.cluster.kubelets.gang_work import WORKING
 from fairlead.cluster.kubelets.kubelet import PodScript
+from fairlead.cluster.kubelets.simulated_nodes import FAIL
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import nodes
@@ -120,3 +122,29 @@ def test_a_cron_job_runs_every_minute_and_keeps_the_last() -> None:
         made |= {job["metadata"]["name"] for job in cluster.list(VC_JOB)}
     assert len(made) == 3
     assert len([job for job in cluster.list(VC_JOB) if phase(cluster, job["metadata"]["name"]) == "Completed"]) == 1
+
+
+def test_workers_of_an_mpi_job_compute_only_while_all_that_it_needs_run() -> None:
+    cluster = started("mpi", run_time=100.0)
+    cluster.until(lambda: [one["status"].get("phase") for one in cluster.list(kinds.POD)] == ["Running"] * 3, limit=60)
+    lost = cluster.list(kinds.POD)[0]["spec"]["nodeName"]
+    cluster.run(40)
+    cluster.runtime.at(cluster.now, lambda: cluster.apply(_failing(cluster, lost)))
+    cluster.run(30)
+    waiting = [
+        one
+        for pod in cluster.list(kinds.POD)
+        if pod["spec"]["nodeName"] != lost
+        for one in pod["status"]["conditions"]
+        if one["type"] == WORKING
+    ]
+    assert waiting
+    assert {one["status"] for one in waiting} == {"False"}
+    assert all("pods that work together run; 6" in one["message"] for one in waiting)
+
+
+def _failing(cluster: VolcanoHarness, name: str) -> Doc:
+    node = cluster.get(kinds.NODE, name, namespace="")
+    assert node is not None
+    metadata = {"name": name, "annotations": {**node["metadata"].get("annotations", {}), FAIL: "true"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}

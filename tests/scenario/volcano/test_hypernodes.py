@@ -139,7 +139,7 @@ def test_hyper_nodes_of_others_and_of_a_source_that_is_switched_off_stay() -> No
         (config_map(CONFIG_NAME, CONFIG_KEY, "a: [b"), "yaml: "),
     ],
 )
-def test_a_wrong_configuration_is_told_of_by_an_event(documents: list[Doc], said: str) -> None:
+def test_a_wrong_configuration_is_reported_by_an_event(documents: list[Doc], said: str) -> None:
     network = Network(nodes=[at("a", "z1", "r1")])
     network.apply(*documents)
     network.run(1)

@@ -47,6 +47,16 @@ def test_a_job_is_run_followed_viewed_and_deleted(shell: Shell) -> None:
     assert (gone.exit_code, "not found" in gone.output) == (1, True)
 
 
+def test_gpus_are_asked_for_in_one_word_and_listed(shell: Shell) -> None:
+    ran = shell("run", "cards", "--replicas", "2", "--gpus", "3", "--limits", "cpu=1", "--run-time", "10m")
+    assert (ran.exit_code, ran.stdout) == (0, "job cards created\n"), ran.output
+    head, *rows = (line.split() for line in shell("list").stdout.splitlines())
+    assert next(dict(zip(head, row, strict=True)) for row in rows if row[0] == "cards")["GPUS"] == "6"
+    task = yaml.safe_load(shell("list", "-o", "yaml").stdout)["items"][0]["spec"]["tasks"][0]["template"]
+    assert task["metadata"]["annotations"] == {"fairlead.io/run-time": "10m0s"}
+    assert shell("delete", "cards").exit_code == 0
+
+
 def test_a_job_that_cannot_run_says_why_and_one_that_is_suspended_too(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "9999"}}}
@@ -77,7 +87,7 @@ def test_a_job_that_cannot_run_says_why_and_one_that_is_suspended_too(shell: She
         (("run", "-f", "/nonexistent.yaml"), "/nonexistent.yaml"),
     ],
 )
-def test_wrong_words_are_told(shell: Shell, words: tuple[str, ...], said: str) -> None:
+def test_wrong_words_are_reported(shell: Shell, words: tuple[str, ...], said: str) -> None:
     result = shell(*words)
     assert result.exit_code == 2
     assert said in result.output

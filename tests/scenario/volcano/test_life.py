@@ -1,4 +1,4 @@
-"""Gangs in Volcano's manner from their objects to their binds: one life, two rivals, both manners at once."""
+"""Gangs with the Volcano profile from their objects to their binds: one life, two rivals, both modes at once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_closed_queue_lets_nobody_in_and_keeps_what_runs() -> None:
     assert world.phase("second") == "Pending"
 
 
-# ---- both manners at once ----
+# ---- both modes at once ----
 
 
 def test_services_and_gangs_share_the_nodes_and_never_the_cores() -> None:

@@ -1,4 +1,4 @@
-"""Volcano's own metrics, from a cluster that is scheduled in its manner."""
+"""Volcano's own metrics, from a cluster that is scheduled with its profile."""
 
 from __future__ import annotations
 

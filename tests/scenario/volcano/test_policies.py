@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.client.extender_wire import ExtenderConnection
 from fairlead.core.model import kinds
+from fairlead.kube.extenders.wire import ExtenderConnection
 from fairlead.testing.builders import node, nodes, podgroup, queue
 from fairlead.volcano.kinds import VC_HYPER_NODE
 from fairlead.volcano.plugins.extender import VolcanoExtender
@@ -156,7 +156,7 @@ def test_a_gang_stays_within_one_rack() -> None:
 # ---- who is evicted ----
 
 
-def test_guests_leave_lent_nodes_when_the_hours_are_over() -> None:
+def test_guests_leave_shared_nodes_when_the_hours_are_over() -> None:
     """It is midnight when the story begins; the zone is lent for three minutes, whatever the time zone."""
     lent = node("lent").offers(cpu="4", memory="16Gi", pods="110").labelled({"volcano.sh/revocable-zone": "night"})
     zone = f"tdm.revocable-zone.night: '{_local(0)}-{_local(3)}'"
@@ -252,7 +252,7 @@ def test_an_answer_of_more_than_ten_megabytes_is_none() -> None:
 
 
 @pytest.mark.parametrize("claims", [False, True])
-def test_a_pod_whose_resource_claim_is_missing_is_told_so(claims: bool) -> None:
+def test_a_pod_whose_resource_claim_is_missing_gets_that_reason(claims: bool) -> None:
     world = VolcanoHarness(conf(PLACING, "gang", "predicates"), nodes(1))
     world.apply(podgroup("g", 1).in_queue("default"))
     named = [{"name": "gpu", "resourceClaimName": "mine"}] if claims else []

@@ -1,4 +1,4 @@
-"""Several schedulers over one cluster in Volcano's manner: nodes by label, replicas on a ring, NodeShards."""
+"""Several schedulers over one cluster with the Volcano profile: nodes by label, replicas on a ring, NodeShards."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_tree_of_queues_converges_to_what_its_leaves_deserve() -> None:
     assert world.evictions() == evicted
 
 
-def test_flat_capacity_lends_and_takes_back() -> None:
+def test_flat_capacity_shares_and_takes_back() -> None:
     world = VolcanoHarness(FLAT, nodes(3), queues=[queue("a").deserving(cpu="8"), queue("b").deserving(cpu="4")])
     tasks(world, "b", 14, cpu="1")
     world.run(20)

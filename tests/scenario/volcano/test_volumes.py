@@ -1,4 +1,4 @@
-"""Volumes in Volcano's manner: as a resource of nodes and pods, and as a wish for one node rather than another."""
+"""Volumes with the Volcano profile: as a resource of nodes and pods, and as a wish for one node rather than another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Storage(VolcanoHarness):
 
     def __init__(self, text: str = PLAIN, *, limits: dict[str, int | None], **more: Any) -> None:
         super().__init__(text, nodes(2), **more)
-        for name, provisioner in (("attached", DRIVER), ("unheard", "nobody.example.com")):
+        for name, provisioner in (("attached", DRIVER), ("unserved", "nobody.example.com")):
             self.apply(_storage_class(name, provisioner))
         for name, count in limits.items():
             self.apply(_csi_node(name, count))
@@ -120,7 +120,7 @@ def test_a_driver_without_a_limit_takes_any_number() -> None:
 def test_volumes_of_a_driver_that_no_node_has_are_not_counted(compatible: bool, expected: bool) -> None:
     """The original counts them all the same, and places nobody until --ignored-provisioners names the driver."""
     world = Storage(limits={"n0": 1, "n1": 1}, compatible=compatible)
-    world.claim("data", of="unheard")
+    world.claim("data", of="unserved")
     world.consumer("one", "data", cpu="1")
     assert bool(world.node_of("one")) is expected
     if not expected:

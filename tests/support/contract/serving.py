@@ -9,6 +9,7 @@ from functools import cache
 
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import Connection
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.store import Store
@@ -24,7 +25,7 @@ def _credentials() -> Credentials:
 async def serve(store: Store) -> AsyncIterator[KubeApi]:
     """A client of a server that runs as long as the context is open."""
     credentials = _credentials()
-    server = Server(store, token=credentials.token, tls=credentials.tls())
+    server = Server(store, token=credentials.token, at=Endpoint(tls=credentials.tls()))
     await server.start()
     api = KubeApi(Connection.to(server.url, token=credentials.token, ca=credentials.ca))
     try:

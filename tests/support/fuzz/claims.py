@@ -1,7 +1,7 @@
 """Random clusters with devices, and pods that claim them. What the API server would not store is left out.
 
 A family says what the pods of a world have: claims of their own and templates, alternatives, counts and constraints,
-extended resources, or priorities and victims. The devices of a world (devices.py) are drawn in the same manner for all.
+extended resources, or priorities and victims. The devices of a world (devices.py) are drawn in the same way for all.
 """
 
 from __future__ import annotations

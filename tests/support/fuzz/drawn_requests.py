@@ -13,7 +13,7 @@ import orjson
 from fairlead.cluster.server.openapi import OpenApi
 from fairlead.cluster.store.store import Store
 from fairlead.core.model.kinds import Kind, served_kinds
-from tests.support.fuzz.requests import STRANGE, Fuzz
+from tests.support.fuzz.requests import Fuzz, strange
 
 _DEEPEST = 9
 _QUANTITIES = ("1", "100m", "1Gi", "0", "-1", "a", "", "1e400", "9" * 60, "1.5.5", "\uff10")
@@ -56,7 +56,7 @@ class DrawnFuzz(Fuzz):
     def _draw(self, schema: Any, depth: int) -> Any:
         rng = self.rng
         if rng.random() < 0.015:
-            return rng.choice(STRANGE)
+            return strange(rng)
         schema, name = self._resolved(schema)
         if name.endswith("Quantity"):
             return rng.choice(_QUANTITIES[:3]) if rng.random() < 0.8 else rng.choice(_QUANTITIES)

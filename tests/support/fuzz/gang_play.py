@@ -225,8 +225,10 @@ class _Player:
         self._made += Counter(_group_of(doc) for doc in step.create if doc["kind"] == "Pod")
         self._waiting = {_group_of(doc) for doc in here if not doc["spec"].get("nodeName") and not _gated(doc)}
         known = {doc["metadata"]["name"]: doc for doc in groups if doc["metadata"]["namespace"] == self.world.namespace}
+        # A condition stays True: whether a group got room before its members went depends on who is faster.
+        fleeting = (*PLACES, *(f"condition {name.split('-')[0]}" for name in step.delete)) if racing else ()
         seen = self._seen(here, known).items()
-        self.facts |= {f"{number} {name}": value for name, value in seen if not (racing and name.startswith(PLACES))}
+        self.facts |= {f"{number} {name}": value for name, value in seen if not name.startswith(fleeting)}
 
     def _seen(self, pods: Sequence[Doc], groups: Mapping[str, Doc]) -> Facts:
         facts: Facts = {"left": sorted(name for doc in pods if (name := doc["metadata"]["name"]).startswith("e"))}

@@ -77,6 +77,11 @@ STRANGE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+def strange(rng: random.Random) -> Any:
+    """One of them, as a copy: documents are broken in more than one place, and none may come to hold itself."""
+    return deepcopy(rng.choice(STRANGE))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     method: str
@@ -253,7 +258,7 @@ class Fuzz:
             doc = [{"op": rng.choice(("add", "remove", "replace", "test", "move", "copy", "dance")),
                     "path": rng.choice(("/metadata/labels", "/spec/replicas", "/spec/containers/0/image", "/", "",
                                         "metadata", "/metadata/name", "/spec/containers/-", "/a~2b")),
-                    "from": "/metadata", "value": rng.choice(STRANGE)}]  # fmt: skip
+                    "from": "/metadata", "value": strange(rng)}]  # fmt: skip
         else:
             doc = self.document(kind, name, namespace)
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
@@ -278,17 +283,17 @@ class Fuzz:
         """One place of the document is something else, is gone, or has company."""
         rng, places = self.rng, list(_places(doc))
         if not places:
-            return rng.choice(STRANGE)
+            return strange(rng)
         parent, key = rng.choice(places)
         match rng.randrange(5):
             case 0 if isinstance(parent, dict):
                 del parent[key]
             case 1 if isinstance(parent, dict):
-                parent[rng.choice(("unknown", "", "ä", "$ref", "x" * 100))] = rng.choice(STRANGE)
+                parent[rng.choice(("unknown", "", "ä", "$ref", "x" * 100))] = strange(rng)
             case 2 if isinstance(parent, list):
                 parent.append(deepcopy(parent[key]))
             case _:
-                parent[key] = deepcopy(rng.choice(STRANGE))
+                parent[key] = strange(rng)
         return doc
 
     def _garbage(self) -> bytes:

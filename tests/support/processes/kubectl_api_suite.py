@@ -179,7 +179,7 @@ class KubectlApiSuite(KubectlSuite):
         mine = kubectl("--token", token, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
         assert mine == f"system:serviceaccount:{kubectl.namespace}:robot"
 
-    def test_events_are_told_in_order(self, kubectl: Kubectl) -> None:
+    def test_events_are_reported_in_order(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
         kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         header, *rows = columns(kubectl("events", "--for", "pod/web"))

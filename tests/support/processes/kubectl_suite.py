@@ -149,7 +149,7 @@ class KubectlSuite:
 
     # finding one's way
 
-    def test_version_tells_both_sides(self, kubectl: Kubectl) -> None:
+    def test_version_shows_both_sides(self, kubectl: Kubectl) -> None:
         version = kubectl.json("version")
         assert version["serverVersion"]["gitVersion"].startswith("v1.")
         assert "Server Version: v1." in kubectl("version")
@@ -206,7 +206,7 @@ class KubectlSuite:
             kubectl("create", "-f", "-", stdin=pod("second"))
             assert any(line.startswith("second") and "Running" in line for line in watch.stdout)
 
-    def test_describe_pod_tells_the_story_by_its_events(self, kubectl: Kubectl) -> None:
+    def test_describe_pod_shows_the_story_by_its_events(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
         kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         node = kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}")

@@ -1,4 +1,4 @@
-"""Two schedulers for one cluster: the real kube-scheduler and `fairlead scheduler`, as child processes."""
+"""Schedulers for one cluster as child processes: kube-scheduler, Volcano's, and `fairlead scheduler`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,13 @@ from typing import Any
 from fairlead.client.client import KubeApi
 from fairlead.client.port import Query, WatchEvent
 from fairlead.core.model.flow import Verb, Write
-from fairlead.core.model.kinds import NAMESPACE, NODE, POD
+from fairlead.core.model.kinds import NAMESPACE, NODE, POD, Kind
+from fairlead.volcano.config.presets import PRESETS
 from tests.support.real.control_plane import real_binary
 
 KUBE, FAIRLEAD = "kube-scheduler", "fairlead"
+VOLCANO, FAIRLEAD_VOLCANO = "volcano", "fairlead, Volcano profile"
+"""vc-scheduler, and fairlead with the configuration that Volcano's installer ships; the others serve kube profiles."""
 PATIENCE = 180.0
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -69,19 +72,31 @@ class Contender:
         assert code is None, f"{self.name} ended with {code}:\n{self.log.read_text(errors='replace')[-3000:]}"
 
 
+def _command(name: str, kubeconfig: Path, directory: Path) -> list[str]:
+    fairlead = [sys.executable, "-m", "fairlead", "scheduler", "--secure-port=0"]
+    if name in (VOLCANO, FAIRLEAD_VOLCANO):
+        conf = directory / "volcano-scheduler.conf"
+        conf.write_text(PRESETS["shipped"])
+        both = ["--kubeconfig", str(kubeconfig), "--leader-elect=false", "--kube-api-qps=5000", "--kube-api-burst=5000"]
+        if name == VOLCANO:
+            quiet = ["--logtostderr", "--enable-healthz=false", "--enable-metrics=false"]
+            return [real_binary("vc-scheduler"), *both, f"--scheduler-conf={conf}", *quiet]
+        return [*fairlead, *both, "--volcano-only", "--volcano-conf", str(conf)]
+    config = directory / "config.yaml"
+    config.write_text(CONFIG % kubeconfig)
+    own = [real_binary("kube-scheduler"), "--secure-port=0"] if name == KUBE else fairlead
+    return [*own, "--config", str(config)]
+
+
 @contextmanager
 def contender(name: str, kubeconfig: Path, directory: Path) -> Iterator[Contender]:
     """Start it with the same configuration file, stop it whatever happens."""
     directory.mkdir(parents=True, exist_ok=True)
-    config = directory / f"{name}.yaml"
-    config.write_text(CONFIG % kubeconfig)
-    if name == KUBE:
-        command = [real_binary("kube-scheduler"), "--config", str(config), "--secure-port=0"]
-    else:
-        command = [sys.executable, "-m", "fairlead", "scheduler", "--config", str(config), "--secure-port=0"]
-    log = directory / f"{name}.log"
+    log = directory / f"{name.partition(',')[0]}.log"
     with log.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            _command(name, kubeconfig, directory), stdout=file, stderr=file, stdin=subprocess.DEVNULL
+        )
     try:
         yield Contender(name, process, log)
     finally:
@@ -166,9 +181,12 @@ async def _watched(api: KubeApi, namespace: str, version: str) -> AsyncIterator[
                 return
 
 
-async def until_ready(api: KubeApi, namespace: str, running: Contender) -> None:
-    """It is, when it has placed a pod."""
-    await create(api, POD, namespace, [pod_document("probe", cpu="1m")])
+async def until_ready(
+    api: KubeApi, namespace: str, running: Contender, probe: Mapping[Kind, list[dict[str, Any]]] | None = None
+) -> None:
+    """It is, when it has placed a pod: one with objects of its own, in the order in which they are to be made."""
+    for kind, documents in (probe or {POD: [pod_document("probe", cpu="1m")]}).items():
+        await create(api, kind, namespace, documents)
     await until_bound(api, namespace, 1, running)
 
 

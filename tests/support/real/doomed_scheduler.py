@@ -16,7 +16,7 @@ from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 
 
-class DoomedApi(KubeApi):
+class FailingApi(KubeApi):
     async def perform(self, write: Write) -> Doc:
         if write.subresource == "binding":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -24,7 +24,7 @@ class DoomedApi(KubeApi):
 
 
 async def main(kubeconfig: Path) -> None:
-    await LiveRuntime(Remote(DoomedApi(load_kubeconfig(kubeconfig))), [default_scheduler()]).run_until_stopped()
+    await LiveRuntime(Remote(FailingApi(load_kubeconfig(kubeconfig))), [default_scheduler()]).run_until_stopped()
 
 
 if __name__ == "__main__":

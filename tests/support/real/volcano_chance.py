@@ -19,7 +19,7 @@ from fairlead.volcano.config.build import profile_of_volcano
 from fairlead.volcano.config.reading import load_volcano_config
 from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.rounds.action_table import run_actions
-from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.opening import RoundContext, open_round
 from fairlead.volcano.rounds.round import Choices
 from fairlead.volcano.rounds.settings import rounds_of
 from tests.support.real.volcano_stories import GROUP, PRIORITIES, Doc, Story, StoryQueue, story
@@ -56,7 +56,8 @@ def _worth_telling(setting: str) -> Iterator[Story]:
 def ending(told: Story, rng: Random) -> dict[str, int]:
     """How one round over it ends, with everything that is left to chance drawn by `rng`."""
     profile = profile_of_volcano(load_volcano_config(told.conf))
-    round = open_round(_cluster(told, rng), rounds_of(profile), uid="r", now=1e9, rng=rng, choices=AnyOrder(rng))
+    context = RoundContext(choices=AnyOrder(rng))
+    round = open_round(_cluster(told, rng), rounds_of(profile), uid="r", now=1e9, rng=rng, context=context)
     for _ in run_actions(round):
         pass
     running = Counter(task.pod.annotations[GROUP] for task, _ in round.outcome.binds)

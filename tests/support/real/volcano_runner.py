@@ -216,15 +216,20 @@ async def served(api: KubeApi, kind: Kind) -> None:
     raise AssertionError(f"{kind.kind} is not served")
 
 
+async def make_queues(api: KubeApi) -> None:
+    """The two that every scheduler of Volcano's has, open: a scheduler alone leaves that to the controllers."""
+    for kind in (VC_QUEUE, VC_POD_GROUP):
+        await served(api, kind)
+    await create(api, VC_QUEUE, "", [StoryQueue(name, {"weight": 1}).document() for name in ("root", "default")])
+    for name in ("root", "default"):
+        await _open_queue(api, name)
+
+
 async def _furnish(kubeconfig: Path) -> None:
     api = KubeApi(load_kubeconfig(kubeconfig))
     try:
-        for kind in (VC_QUEUE, VC_POD_GROUP):
-            await served(api, kind)
+        await make_queues(api)
         await create(api, PRIORITY_CLASS, "", priority_classes())
-        await create(api, VC_QUEUE, "", [StoryQueue(name, {"weight": 1}).document() for name in ("root", "default")])
-        for name in ("root", "default"):
-            await _open_queue(api, name)
         home = node_document(HOME, cpu="0")
         home["status"]["allocatable"] = {"cpu": "0", "memory": "0", "pods": "110"}
         await create(api, NODE, "", [home])

@@ -79,7 +79,7 @@ def explained(cluster: Harness, name: str = "g") -> dict[str, Doc]:
     return {one["kind"]: one for one in json.loads(result.stdout).get("changes", ())}
 
 
-def test_a_gang_that_waits_may_be_told_to_give_up_its_rack(tmp_path: Path) -> None:
+def test_a_gang_that_waits_may_be_made_to_give_up_its_rack(tmp_path: Path) -> None:
     with short.koord_rack(tmp_path) as cluster:
         found = explained(cluster)["closeness"]
         assert found["target"] == "podgroups.scheduling.sigs.k8s.io/g"
@@ -88,13 +88,13 @@ def test_a_gang_that_waits_may_be_told_to_give_up_its_rack(tmp_path: Path) -> No
         cluster.until(lambda: len(cluster.bindings()) == 5, limit=60)
 
 
-def test_a_gang_in_volcanos_manner_may_ask_for_less_of_a_card(tmp_path: Path) -> None:
+def test_a_gang_with_the_volcano_profile_may_ask_for_less_of_a_card(tmp_path: Path) -> None:
     with short.volcano_device(tmp_path) as cluster:
         found = explained(cluster)["request"]
         assert "volcano.sh/vgpu-memory 8k instead of 10k" in found["says"], found
 
 
-def test_a_gang_in_koordinators_manner_may_ask_for_less_of_a_card(tmp_path: Path) -> None:
+def test_a_gang_with_the_koordinator_profile_may_ask_for_less_of_a_card(tmp_path: Path) -> None:
     with short.koord_device(tmp_path) as cluster:
         found = explained(cluster)["request"]
         assert "koordinator.sh/gpu 50 instead of 60" in found["says"], found

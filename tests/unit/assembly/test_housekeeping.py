@@ -33,7 +33,7 @@ def test_a_wrong_name_is_an_error_with_a_suggestion() -> None:
 
 
 def test_nothing_goes_with_none() -> None:
-    with pytest.raises(ConfigError, match="goes with nothing else"):
+    with pytest.raises(ConfigError, match="cannot be combined with other names"):
         choose_controllers("none,job-controller")
 
 

@@ -1,5 +1,5 @@
 """A gang that is short of quota, of a rack, of a device or of reserved room gets an answer that names it, with amounts:
-in kube's manner, in Volcano's and in Koordinator's, as text and as JSON."""
+with a kube profile, in Volcano's and in Koordinator's, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _runner() -> CliRunner:
 
 
 @pytest.mark.parametrize("short", LACKS)
-def test_a_gang_that_is_short_of_something_is_told_of_what_and_how_much(short: str, tmp_path: Path) -> None:
+def test_a_gang_that_is_short_of_something_names_what_and_how_much(short: str, tmp_path: Path) -> None:
     make, lack = LACKS[short]
     with make(tmp_path) as cluster:
         cluster.run(5)

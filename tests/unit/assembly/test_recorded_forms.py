@@ -33,7 +33,7 @@ def form_of(tmp_path: Path, line: Doc) -> str:
         (STORY, "Volcano Jobs"),
     ],
 )
-def test_forms_are_told_apart_by_their_fields(tmp_path: Path, line: Doc, form: str) -> None:
+def test_forms_are_distinguished_by_their_fields(tmp_path: Path, line: Doc, form: str) -> None:
     assert form_of(tmp_path, line) == form
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairlead import node_filter, node_score
 from fairlead.assembly.loading import load_config
 from fairlead.assembly.registry import BUILT_IN, GROUP, METHOD_OF_POINT, PluginRegistry
 from fairlead.config.problems import ConfigErrors
@@ -140,7 +141,7 @@ def test_a_configuration_may_name_a_users_plugin_by_module() -> None:
     assert points["filter"][-1] == ("users_plugins:Picky", 0)
 
 
-def test_a_module_that_cannot_be_imported_is_told_with_the_line_that_names_it() -> None:
+def test_a_module_that_cannot_be_imported_is_reported_with_the_line_that_names_it() -> None:
     text = HEADER + 'profiles:\n- plugins:\n    score:\n      enabled:\n      - name: "nowhere:X"\n'
     with pytest.raises(ConfigErrors) as caught:
         load_config(text, file="f.yaml", capabilities=registry().capabilities)
@@ -153,3 +154,16 @@ def test_a_module_that_cannot_be_imported_is_told_with_the_line_that_names_it() 
 
 def test_every_method_of_a_point_exists() -> None:
     assert all(hasattr(Plugin, method) for method in METHOD_OF_POINT.values())
+
+
+def test_a_function_has_the_name_of_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["users_plugins"]
+    monkeypatch.setattr(module, "prefer", node_score()(lambda pod, node: 1), raising=False)
+    monkeypatch.setattr(module, "avoid", node_filter(reason="node(s) avoided")(lambda pod, node: False), raising=False)
+    installed = {
+        "PreferLabel": EntryPoint("PreferLabel", "users_plugins:prefer", GROUP),
+        "AvoidAll": EntryPoint("AvoidAll", "users_plugins:avoid", GROUP),
+    }
+    names = PluginRegistry(installed=installed)
+    assert [names.create(name, {}).name for name in installed] == ["PreferLabel", "AvoidAll"]
+    assert [names.create(f"users_plugins:{name}", {}).name for name in ("prefer", "avoid")] == ["prefer", "avoid"]

@@ -25,7 +25,7 @@ from tests.support.koordinator import (
 )
 
 
-class ThreeManners(KoordScenario):
+class ThreeFamilies(KoordScenario):
     def __init__(self) -> None:
         super().__init__()
         volcano = VolcanoSetup("default", VolcanoOptions())
@@ -58,7 +58,7 @@ QUEUE = {
 def test_pods_of_three_profiles_and_a_reservation_never_share_a_place() -> None:
     for seed in range(6):
         rng = Random(seed)
-        scenario = ThreeManners()
+        scenario = ThreeFamilies()
         scenario.tell(QUEUE, node("n0", cpu=6), node("n1", cpu=6))
         docs = [
             koord_reservation("r", request={"cpu": "2"}, owners={"app": "web"}),
@@ -81,7 +81,7 @@ def test_gpus_and_quotas_of_one_profile_are_never_given_by_another() -> None:
     cores for Koordinator's pods, which gangs and pods of the others do not use up."""
     for seed in range(6):
         rng = Random(seed)
-        scenario = ThreeManners()
+        scenario = ThreeFamilies()
         scenario.tell(QUEUE, *gpu_node("n0", cpu=8), *gpu_node("n1", cpu=8))
         scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "2"}))
         docs = [
@@ -100,7 +100,7 @@ def test_gpus_and_quotas_of_one_profile_are_never_given_by_another() -> None:
 
 
 def _let_come(
-    scenario: ThreeManners, docs: Sequence[dict[str, object]], check: Callable[[ThreeManners], None], *, pause: float
+    scenario: ThreeFamilies, docs: Sequence[dict[str, object]], check: Callable[[ThreeFamilies], None], *, pause: float
 ) -> None:
     """Objects come one after the other, then time passes; after each step something must hold."""
     for doc in docs:
@@ -113,7 +113,7 @@ def _let_come(
         check(scenario)
 
 
-def _check_gpus(scenario: ThreeManners) -> None:
+def _check_gpus(scenario: ThreeFamilies) -> None:
     scenario.cluster.check()
     asked: Counter[str] = Counter()
     given: Counter[tuple[str, int]] = Counter()
@@ -131,7 +131,7 @@ def _check_gpus(scenario: ThreeManners) -> None:
     assert team <= 2
 
 
-def _check(scenario: ThreeManners) -> None:
+def _check(scenario: ThreeFamilies) -> None:
     scenario.cluster.check()
     table = scenario.cluster.table
     for row in range(table.high):

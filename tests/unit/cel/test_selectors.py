@@ -89,7 +89,7 @@ def test_an_expression_that_holds(expression: str) -> None:
          "operation cancelled: actual cost limit exceeded"),
     ],
 )  # fmt: skip
-def test_an_error_is_told_in_the_words_of_the_original(expression: str, text: str) -> None:
+def test_an_error_is_reported_in_the_words_of_the_original(expression: str, text: str) -> None:
     with pytest.raises(SelectorFailed) as failed:
         compile_selector(expression)(device(), SelectorSteps(10**6))
     assert str(failed.value) == text

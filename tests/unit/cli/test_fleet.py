@@ -63,13 +63,13 @@ def test_shapes_and_number_must_agree() -> None:
         ("gpu=8", '"gpu" is not a resource of nodes (extended resources have a domain, for example nvidia.com/gpu)'),
         ("BAD NAME=8", '"BAD NAME" is not a resource of nodes'),
         ("cpu=4,cpu=8", 'cpu is given twice in "cpu=4,cpu=8"'),
-        ("cpu=-4", "cpu=-4 is less than nothing"),
+        ("cpu=-4", "cpu=-4 must not be negative"),
         ("cpu=4,name=Big_One", '"Big_One" cannot begin a node name'),
         ("cpu=4,label.a b=c", '"a b=c" is not a label'),
         ("cpu=4,taint.gpu=yes:Never", '"Never" is not the effect of a taint'),
     ],
 )
-def test_a_wrong_shape_is_told_with_an_example(text: str, words: str) -> None:
+def test_a_wrong_shape_is_reported_with_an_example(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as told:
         parse_shape(text)
     assert words in str(told.value)
@@ -139,7 +139,7 @@ def test_a_file_gives_shapes_and_whole_nodes(tmp_path: Path) -> None:
         ("", "names no nodes"),
     ],
 )
-def test_a_wrong_file_is_told_by_file_and_field(tmp_path: Path, text: str, words: str) -> None:
+def test_a_wrong_file_is_reported_by_file_and_field(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "nodes.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):

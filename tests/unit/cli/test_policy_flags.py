@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -62,3 +63,16 @@ def test_two_sources_of_policy_exclude_each_other(tmp_path: Path) -> None:
     answer = CliRunner().invoke(scheduler_command, flags)
     assert answer.exit_code == 2
     assert "exclude each other" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("provider", "expected"), [("DefaultProvider", "LeastAllocated"), ("ClusterAutoscalerProvider", "MostAllocated")]
+)
+def test_an_algorithm_provider_chooses_how_nodes_are_filled(tmp_path: Path, provider: str, expected: str) -> None:
+    assert strategy(written(tmp_path / "out.yaml", "--algorithm-provider", provider)) == expected
+
+
+def test_an_algorithm_provider_that_never_was_is_refused(tmp_path: Path) -> None:
+    flags = ["--algorithm-provider", "Default", "--write-config-to", str(tmp_path / "out.yaml")]
+    answer = CliRunner().invoke(scheduler_command, flags)
+    assert 'algorithm provider "Default" is not registered' in str(answer.exception)

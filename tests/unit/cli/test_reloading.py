@@ -13,7 +13,7 @@ import pytest
 from fairlead.assembly.loading import load_config
 from fairlead.assembly.schedulers import Look, Reload, SchedulerAssembly
 from fairlead.cli import reloading
-from fairlead.cli.reloading import follow_files, tell_of_file
+from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.runtime.metrics import about_process
@@ -55,7 +55,7 @@ async def followed(scheduler: Scheduler, look: Look, times: int) -> None:
 
 def assembled(file: Path) -> tuple[SchedulerAssembly, Callable[[], Reload | None]]:
     assembly = SchedulerAssembly(load_config(file.read_text()))
-    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), tell_of_file)
+    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), log_config_change)
     return assembly, lambda: assembly.look_at(watcher)
 
 
@@ -107,7 +107,7 @@ async def test_a_refused_file_shows_until_it_is_mended(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(CONFIG)
     assembly = SchedulerAssembly(load_config(file.read_text()))
-    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), tell_of_file)
+    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), log_config_change)
     assembly.follow(watcher)
 
     def successful() -> list[float]:

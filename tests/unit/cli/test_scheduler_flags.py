@@ -60,7 +60,7 @@ def test_an_open_path_begins_with_a_slash() -> None:
     assert (result.exit_code, "metrics does not begin with /" in result.output) == (2, True)
 
 
-def test_a_wrong_file_is_told_with_a_suggestion(file: Path) -> None:
+def test_a_wrong_file_is_reported_with_a_suggestion(file: Path) -> None:
     file.write_text(CONFIG + "paralellism: 3\n")
     result = run("--config", file)
     assert result.exit_code == 2

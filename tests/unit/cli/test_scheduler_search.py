@@ -13,7 +13,7 @@ from aiohttp import web
 from fairlead.client.client import KubeApi
 from fairlead.cluster.server.listening import Listener
 from fairlead.cluster.server.pki import Credentials
-from fairlead.console.scheduler_search import ANNOTATION, Asked, NotAScheduler, first_answer
+from fairlead.console.scheduler_search import ANNOTATION, NotAScheduler, SchedulerChoice, first_answer
 from fairlead.errors import FairleadError, NotLeading, Unauthorized
 
 
@@ -88,7 +88,7 @@ class Room:
                 raise NotAScheduler("somebody else")
             return found
 
-        return await first_answer(Asked(**{"kubeconfig": self.kubeconfig, **options}), answer)
+        return await first_answer(SchedulerChoice(**{"kubeconfig": self.kubeconfig, **options}), answer)
 
 
 @pytest.fixture

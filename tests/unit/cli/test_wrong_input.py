@@ -42,7 +42,10 @@ profiles:
         (["up", "--shape", "gpu=8"], '"gpu" is not a resource of nodes'),
         (["up", "--zones", "-2"], '"-2" is not the name of a zone'),
         (["up", "--schedule-period", "-1s", "--volcano-conf", "default"], "-1s is no time at all"),
-        (["up", "--schedule-period", "1s"], "--schedule-period is about Volcano's manner, so it needs --volcano-conf"),
+        (
+            ["up", "--schedule-period", "1s"],
+            "--schedule-period is about the Volcano profile, so it needs --volcano-conf",
+        ),
         (["up", "--nodes-file", "nowhere.yaml"], "nowhere.yaml: cannot be read: No such file or directory"),
         (["scheduler", "--profiling"], "a flag of kube-scheduler that is not there: no profiling endpoints are served"),
         (["scheduler", "--tls-min-version=VersionTLS13"], "'--tls-min-version' is a flag of kube-scheduler"),
@@ -70,7 +73,7 @@ def test_an_empty_recording_is_not_taken_for_agreement(tmp_path: Path) -> None:
         ("raise RuntimeError('boom')", "any", "cannot be imported: RuntimeError: boom"),
     ],
 )
-def test_a_plugin_that_is_none_is_told_with_the_fix(
+def test_a_plugin_that_is_none_is_reported_with_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, told: str
 ) -> None:
     module = f"wrong_plugin_{name}"

@@ -131,7 +131,7 @@ async def test_an_error_status_becomes_its_exception_with_the_causes() -> None:
     assert caught.value.details["causes"] == causes
 
 
-async def test_an_answer_that_is_no_status_is_told_as_it_came() -> None:
+async def test_an_answer_that_is_no_status_is_reported_as_it_came() -> None:
     async with served(Script((400, b"<html>what?</html>")).answer) as api:
         with pytest.raises(BadRequest, match="what"):
             await api.get(POD, "n", "a")

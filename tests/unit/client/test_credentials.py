@@ -222,7 +222,7 @@ def test_the_file_named_comes_before_the_environment(tmp_path: Path, monkeypatch
     assert connect().server == "http://environment"
 
 
-def test_with_nothing_to_go_by_the_user_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_nothing_to_go_by_the_user_is_shown_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)

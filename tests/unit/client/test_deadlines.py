@@ -28,7 +28,7 @@ def test_each_request_is_ended_after_its_own_time() -> None:
     run_virtually(play())
 
 
-def test_a_task_that_is_cancelled_by_somebody_else_is_not_told_of_a_timeout() -> None:
+def test_a_task_that_is_cancelled_by_somebody_else_is_not_reported_as_a_timeout() -> None:
     async def play() -> None:
         task = asyncio.ensure_future(Deadlines(10).within(asyncio.sleep(30)))
         await asyncio.sleep(5)

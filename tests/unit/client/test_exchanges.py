@@ -169,7 +169,7 @@ async def test_what_may_be_done_twice_is_sent_again_when_a_kept_connection_was_c
         (b"", Unreachable),
     ],
 )
-async def test_an_answer_that_is_none_is_told_and_the_next_write_goes(said: bytes, error: type[ApiError]) -> None:
+async def test_an_answer_that_is_none_is_reported_and_the_next_write_goes(said: bytes, error: type[ApiError]) -> None:
     async def odd(peer: Peer, request: bytes) -> None:
         first = peer.number == 0 and peer.asked == 1
         peer.say(said if first else OK)
@@ -183,24 +183,30 @@ async def test_an_answer_that_is_none_is_told_and_the_next_write_goes(said: byte
 
 
 async def test_what_a_server_says_unasked_is_no_answer_to_the_next_write() -> None:
+    answered = asyncio.Event()
+
     async def chatty(peer: Peer, request: bytes) -> None:
         peer.say(OK)
         if peer.number == 0:
-            await asyncio.sleep(0.02)
+            await answered.wait()
             peer.say(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
 
     async with served(chatty) as (api, server):
         await api.perform(CREATE)
+        answered.set()
         await asyncio.sleep(0.1)
         assert await api.perform(CREATE) == {}
     assert [len(requests) for requests in server.requests] == [1, 1]
 
 
 async def test_a_late_answer_is_not_taken_for_that_of_the_next_write() -> None:
+    given_up, said = asyncio.Event(), asyncio.Event()
+
     async def slow(peer: Peer, request: bytes) -> None:
         if peer.number == 0:
-            await asyncio.sleep(0.2)
+            await given_up.wait()
             peer.say(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{'a':1}")
+            said.set()
         else:
             peer.say(OK)
 
@@ -208,11 +214,12 @@ async def test_a_late_answer_is_not_taken_for_that_of_the_next_write() -> None:
         with pytest.raises(Unreachable, match="no answer within"):
             await api.perform(CREATE)
         assert await api.perform(CREATE) == {}
-        await asyncio.sleep(0.2)
+        given_up.set()
+        await said.wait()
         assert await api.perform(CREATE) == {}
 
 
-async def test_a_proxy_is_told_the_whole_address_of_a_server_without_tls() -> None:
+async def test_a_proxy_is_shown_the_whole_address_of_a_server_without_tls() -> None:
     async with served(fine, proxied="http://cluster.example:8080") as (api, server):
         await api.perform(CREATE)
     head = server.requests[0][0]
@@ -233,9 +240,10 @@ async def test_a_proxy_makes_a_tunnel_to_a_server_with_tls() -> None:
 
 async def test_a_token_of_several_lines_is_not_sent() -> None:
     async with served(fine) as (api, server):
-        api.connection = Connection(api.connection.server, authorization=lambda: "Bearer a\r\nX-Other: b")
+        other = KubeApi(Connection(api.connection.server, authorization=lambda: "Bearer a\r\nX-Other: b"))
         with pytest.raises(ValueError, match="more than one line"):
-            await api.perform(CREATE)
+            await other.perform(CREATE)
+        await other.close()
     assert server.requests == []
 
 

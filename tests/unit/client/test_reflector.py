@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fairlead.client.mirror import Mirror
 from fairlead.client.port import Page, Query, WatchEvent
 from fairlead.client.reflector import Recorded, Reflector
+from fairlead.client.retries import Retries
 from fairlead.core.model.flow import Change, Doc, Happened, Watch
 from fairlead.core.model.kinds import NODE, POD
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
@@ -76,7 +77,7 @@ async def play(api: Scripted, watch: Watch = Watch(POD)) -> tuple[Reflector, lis
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    reflector = Reflector(api, watch, rng=random.Random(1), sleep=pause, page=2)  # type: ignore[arg-type]
+    reflector = Reflector(api, watch, retries=Retries(rng=random.Random(1), sleep=pause), page=2)  # type: ignore[arg-type]
     reflector.listen(lambda changes: told.extend((c.happened.value, c.doc["metadata"]["name"]) for c in changes))
     with pytest.raises(Over):
         await reflector.run()
@@ -87,7 +88,7 @@ def names(reflector: Reflector) -> list[str]:
     return [each["metadata"]["name"] for each in reflector.list()]
 
 
-async def test_a_list_in_pages_is_told_as_one_and_watched_from_its_version() -> None:
+async def test_a_list_in_pages_is_reported_as_one_and_watched_from_its_version() -> None:
     api = Scripted([page(doc("a", 1), doc("b", 2), version=9, continue_="x"), page(doc("c", 3), version=9)],
                    [[event("MODIFIED", "a", 10)]])  # fmt: skip
     reflector, told, _ = await play(api)
@@ -107,7 +108,7 @@ async def test_a_watch_that_breaks_off_is_resumed_where_it_was_after_a_pause() -
     assert api.closed == 2
 
 
-async def test_a_bookmark_moves_the_place_to_resume_from_and_is_told_to_nobody() -> None:
+async def test_a_bookmark_moves_the_place_to_resume_from_and_is_shown_to_nobody() -> None:
     mark = WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
     api = Scripted([page(version=5)], [[mark]])
     _, told, _ = await play(api)
@@ -115,7 +116,7 @@ async def test_a_bookmark_moves_the_place_to_resume_from_and_is_told_to_nobody()
     assert api.asked[-1]["resource_version"] == "50"
 
 
-async def test_after_410_a_new_list_is_told_as_the_difference() -> None:
+async def test_after_410_a_new_list_is_reported_as_the_difference() -> None:
     first = page(doc("same", 1), doc("changed", 2), doc("vanished", 3), doc("replaced", 4), version=5)
     second = page(doc("same", 1), doc("changed", 8), doc("replaced", 9, uid="new"), doc("fresh", 10), version=11)
     api = Scripted([first, second], [[Gone("too old")]])
@@ -158,7 +159,7 @@ async def test_a_watch_that_ends_at_once_and_silent_is_not_asked_in_a_tight_loop
     assert pauses[-1] > pauses[0]
 
 
-async def test_whoever_comes_later_hears_what_is_there() -> None:
+async def test_a_late_listener_gets_what_is_there() -> None:
     api = Scripted([page(doc("a", 1), version=5)], [])
     reflector, _, _ = await play(api)
     heard: list[Change] = []
@@ -177,7 +178,7 @@ Step = tuple[str, str]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "delete", "cut", "gone"]), st.sampled_from("abc")), max_size=25))
-def test_whatever_happens_the_changes_told_lead_to_the_state_of_the_server(script: list[Step]) -> None:
+def test_whatever_happens_the_changes_shown_lead_to_the_state_of_the_server(script: list[Step]) -> None:
     """A little server: objects by name, a version counter, a watch that breaks off or expires at any point."""
     state: dict[str, Doc] = {}
     version = 1
@@ -216,7 +217,7 @@ def test_whatever_happens_the_changes_told_lead_to_the_state_of_the_server(scrip
                 replayed[name] = change.doc
 
     async def main() -> Reflector:
-        reflector = Reflector(Scripted(lists, watches), Watch(POD), sleep=_no_pause)  # type: ignore[arg-type]
+        reflector = Reflector(Scripted(lists, watches), Watch(POD), retries=Retries(sleep=_no_pause))  # type: ignore[arg-type]
         reflector.listen(hear)
         with pytest.raises(Over):
             await reflector.run()
@@ -325,7 +326,7 @@ async def test_of_what_we_may_not_read_only_those_wait_who_need_it() -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_the_newest_state_that_any_watch_has_told_is_read() -> None:
+async def test_the_newest_state_that_any_watch_has_shown_is_read() -> None:
     """Watches of one kind with different selectors are not equally far."""
 
     class Uneven(Still):

@@ -59,7 +59,7 @@ def test_a_comment_changes_nothing(watched: Watched) -> None:
     assert watched.watcher.look() is ReloadOutcome.SAME
 
 
-def test_a_broken_file_keeps_the_last_good_configuration_and_is_told_once(watched: Watched) -> None:
+def test_a_broken_file_keeps_the_last_good_configuration_and_is_reported_once(watched: Watched) -> None:
     watched.write(HEADER + "paralelism: 2\n")
     assert watched.watcher.look() is ReloadOutcome.INVALID
     assert watched.watcher.look() is ReloadOutcome.SAME

@@ -36,7 +36,7 @@ def test_typical_pods_are_given_in_the_file() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ({"gpuSelMethod": "worst"}, "gpuSelMethod: 'worst' is none of best, random, FGDScore"),
+        ({"gpuSelMethod": "worst"}, "gpuSelMethod: 'worst' must be one of best, random, FGDScore"),
         ({"gpuSelMetod": "best"}, 'unknown field "gpuSelMetod"'),
         ({"gpuSelMethod": "FGDScore", "typicalPods": [{**TYPICAL, "gpuCount": 2}]}, "typicalPods[0].gpuMilli"),
         ({"gpuSelMethod": "FGDScore", "typicalPods": [{**TYPICAL, "weight": 0}]}, "typicalPods[0].weight"),

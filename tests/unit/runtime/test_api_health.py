@@ -32,13 +32,13 @@ async def test_an_account_that_nobody_knows_any_more_is_not_ready() -> None:
     assert room.health.ready()
 
 
-async def test_a_watch_that_is_heard_again_is_known_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_watch_that_is_answered_again_is_known_again(caplog: pytest.LogCaptureFixture) -> None:
     room = Room()
     for watch in (Watch(POD), Watch(NODE)):
         room.reporter.watch_failed(watch, Unauthorized("Unauthorized"), 1.0)
     room.now += UNREACHABLE_AFTER + 1
-    room.reporter.watch_heard(Watch(NODE))
+    room.reporter.watch_answered(Watch(NODE))
     assert not room.health.ready()
-    room.reporter.watch_heard(Watch(POD))
+    room.reporter.watch_answered(Watch(POD))
     assert room.health.ready()
     assert caplog.text.count("does not know this account any more (401)") == 1, "one line for one cause"

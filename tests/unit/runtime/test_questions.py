@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from fairlead.assembly.presets import first_profile
+from fairlead.cluster.server.asking import Asked
 from fairlead.cluster.server.explaining import explanation_path
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.store import Store
@@ -180,7 +181,7 @@ async def test_explanations_over_http_while_pods_are_placed_show_one_moment_each
     store, moments = store_of(*(f"node-{at}" for at in range(20))), Moments(names, until=397)
     scheduler = Scheduler([first_profile()])
     runtime = LiveRuntime(Embedded(store), [scheduler], on_turn=moments.note)
-    server = Server(store, token="t", explainers=[partial(runtime.ask, scheduler)])
+    server = Server(store, token="t", asked=Asked([partial(runtime.ask, scheduler)]))
     await server.start()
     running = asyncio.create_task(runtime.run_until_stopped())
     done = asyncio.Event()

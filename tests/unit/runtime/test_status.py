@@ -37,7 +37,7 @@ def status_of(figures: Figures, **more: Any) -> SchedulerStatus:
 
 async def test_a_healthy_scheduler_has_no_troubles() -> None:
     status = status_of(Figures(pending={"active": 2, "backoff": 0}, nodes=5, pods=7))
-    with status.hearing_errors():
+    with status.keeping_last_error():
         logging.getLogger("fairlead.scheduler").warning("binding pods %s failed", "default/web-0")
     document = await status.document()
     assert troubles_of(document) == []
@@ -50,7 +50,7 @@ async def test_a_healthy_scheduler_has_no_troubles() -> None:
 async def test_what_is_wrong_is_said() -> None:
     document = await status_of(Figures(drift=2, quarantined=1), silences={"nodes": 90.0}).document()
     assert troubles_of(document) == [
-        "nothing is heard of nodes",
+        "no news of nodes",
         "1 objects are quarantined",
         "the table differed from its pods 2 times, and was repaired",
     ]
@@ -68,7 +68,7 @@ def test_a_rate_forgets_what_is_older_than_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("wish", "told", "explained"), [("2", True, False), ("4", True, True), ("loud", False, False)])
-def test_a_pod_can_ask_to_be_told_of(wish: str, told: bool, explained: bool) -> None:
+def test_a_pod_can_ask_to_be_logged(wish: str, told: bool, explained: bool) -> None:
     scheduler = default_scheduler()
     cluster = Harness(nodes=[node("n0")], schedulers=[lambda view: scheduler])
     reader = scheduler.decisions.reader()

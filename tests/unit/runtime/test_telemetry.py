@@ -156,12 +156,12 @@ def test_the_costliest_plugin_is_named_once_unless_it_is_built_in(caplog: pytest
     assert [record.getMessage() for record in caplog.records] == ["plugin mine takes 80 % of the time of all plugins"]
 
 
-def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
+def test_decisions_are_logged_only_for_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
     observed = Observed(decisions=(decided("unschedulable", message="0/1 nodes are available: 1 x."),))
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         telemetry_of(observed)
         assert caplog.records == []
-        telemetry_of(observed, tell=True)
+        telemetry_of(observed, log_decisions=True)
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["err"]) == (
         "Unable to schedule pod; no fit; waiting",
@@ -169,7 +169,7 @@ def test_decisions_are_told_only_to_those_who_ask(caplog: pytest.LogCaptureFixtu
     )
 
 
-def test_a_scheduler_at_work_fills_the_books() -> None:
+def test_a_scheduler_at_work_fills_the_metrics() -> None:
     from fairlead.assembly.presets import first_profile
 
     scheduler = Scheduler([first_profile()])
@@ -205,7 +205,6 @@ def test_an_eviction_is_logged_with_whom_it_was_for(caplog: pytest.LogCaptureFix
     assert len(said) == 2
     wanted = {"pod": "shop/low", "node": "n0", "for": "shop/high", "rule": "priority", "lostSeconds": 61.3}
     assert wanted.items() <= said[0].items()
-    assert 'fairlead_evictions_total{rule="priority"} 2.0' in telemetry.exposition(Figures()).decode()
 
 
 def test_every_eviction_of_a_scheduler_reaches_the_log_once() -> None:
@@ -218,3 +217,5 @@ def test_every_eviction_of_a_scheduler_reaches_the_log_once() -> None:
     found = take(scheduler, scheduler.decisions.reader()).evicted
     assert [(one.pod, one.node, one.beneficiary) for one in found] == [("default/low", "n0", "default/urgent")]
     assert take(scheduler, scheduler.decisions.reader()).evicted == ()
+    assert [*figures_of(scheduler).evicted.values()] == [1]
+    assert "fairlead_evictions_total{" in Telemetry().exposition(figures_of(scheduler)).decode()

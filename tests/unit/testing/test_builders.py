@@ -41,7 +41,7 @@ def test_every_word_returns_a_new_builder_and_every_document_is_its_own() -> Non
     assert small.doc()["spec"]["containers"]
 
 
-def test_a_node_offers_what_it_is_told_both_as_capacity_and_allocatable() -> None:
+def test_a_node_offers_what_is_set_both_as_capacity_and_allocatable() -> None:
     said = node("n").offers({"nvidia.com/gpu": "4"}, cpu="96").in_zone("a").tainted("gpu", value="yes").cordoned().doc()
     for field in ("capacity", "allocatable"):
         assert (said["status"][field]["cpu"], said["status"][field]["nvidia.com/gpu"]) == ("96", "4")

@@ -18,7 +18,8 @@ import click
 
 from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.console.explanations import ask
-from fairlead.console.scheduler_search import Asked, namespace_of, server_options
+from fairlead.console.scheduler_search import SchedulerChoice, namespace_of, server_options
+from fairlead.core.family import families, resolve
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _SHORT = {
 
 
 class _KindAndName(click.Group):
-    """Also takes `pod/NAME`, as kubectl does and prints it, and options alone, which ask for everything that waits."""
+    """Also takes `pod/NAME`, as kubectl does and prints it, and options alone, which request everything that waits."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and "/" in args[0] and not args[0].startswith("-"):
@@ -94,20 +95,23 @@ _changes_option = click.option(
 @_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
 @_changes_option
-def pod_command(name: str, namespace: str, output: str, limit: int, changes: bool, **options: Any) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Also the whole traceback of a plugin that raised.")
+def pod_command(
+    name: str, namespace: str, output: str, limit: int, changes: bool, verbose: bool, **options: Any
+) -> None:
     """Explain where the pod NAME is, or why it is nowhere yet.
 
     \b
     Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked = Asked.of(options)
+    asked = SchedulerChoice.of(options)
     where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_pod
 
         document["changes"] = changes_for_pod(asked, where, name)
-    _answer(document, output, lambda console: show_pod(console, document, limit))
+    _answer(document, output, lambda console: show_pod(console, document, limit, verbose=verbose))
 
 
 @explain_group.command("podgroup")
@@ -121,7 +125,7 @@ def podgroup_command(
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked = Asked.of(options)
+    asked = SchedulerChoice.of(options)
     where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name, plural="podgroups", called=called))
     _add_quota_lacks(document, where, name, (asked.kubeconfig, asked.context))
@@ -201,7 +205,7 @@ def _explain_workload(
 
 def _workload_command(word: str) -> click.Command:
     def command(name: str, namespace: str, output: str, **options: Any) -> None:
-        asked = Asked.of(options)
+        asked = SchedulerChoice.of(options)
         _explain_workload(word, name, namespace, output, asked.kubeconfig, asked.context)
 
     command.__doc__ = f"""Say where the pods of the {word} NAME are, and why the others wait, grouped by reason.
@@ -239,12 +243,12 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
 
 
-def show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
-    """Print the Explanation of a pod, `limit` nodes per reason."""
+def show_pod(console: Console, document: dict[str, Any], limit: int, *, verbose: bool) -> None:
+    """Print the Explanation of a pod, `limit` nodes per reason; `verbose` with the whole traceback of a plugin."""
     from fairlead.cli.explain.pod_text import show
     from fairlead.cli.what_if.text import show_changes
 
-    show(console, document, limit=limit)
+    show(console, document, limit=limit, verbose=verbose)
     show_changes(console, document)
 
 
@@ -252,9 +256,10 @@ def show_group(console: Console, document: dict[str, Any]) -> None:
     """Print the Explanation of a group, and the changes that would help if the document has them."""
     from fairlead.cli.what_if.text import show_changes
     from fairlead.console.gang_text import show
-    from fairlead.volcano.explain.text import show_checks
 
     show(console, document)
-    if "checks" in document:
-        show_checks(console, document)
+    for family in families():
+        for field, target in family.explainers.items():
+            if field in document:
+                resolve(target)(console, document)
     show_changes(console, document)

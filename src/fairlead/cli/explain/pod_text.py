@@ -21,11 +21,13 @@ Document = Mapping[str, Any]
 _COLOURS = {"Scheduled": "green", "Binding": "green", "Unschedulable": "red", "Error": "red"}
 
 
-def show(console: Console, document: Document, *, limit: int = 5) -> None:
-    """Print the whole explanation."""
+def show(console: Console, document: Document, *, limit: int = 5, verbose: bool = False) -> None:
+    """Print the whole explanation. `verbose` has all calls that led to an exception of a plugin, not the last alone."""
     console.print(headline(document))
     if document.get("message"):
         console.print(escape(document["message"]))
+    for line in traceback_lines(document, verbose=verbose):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
     for line in (*shortage_lines(document), *lack_lines(document)):
         console.print(line, soft_wrap=True)
     if document.get("blockers"):
@@ -38,6 +40,14 @@ def show(console: Console, document: Document, *, limit: int = 5) -> None:
         console.print(considered)
     for line in waiting_lines(document):
         console.print(line)
+
+
+def traceback_lines(document: Document, *, verbose: bool) -> list[str]:
+    """Where a plugin raised: file and line, or the whole traceback."""
+    lines: list[str] = document.get("traceback", "").splitlines()
+    if verbose:
+        return lines
+    return [line for line in lines if line.startswith("  File ")][-1:]
 
 
 def headline(document: Document) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.client.port import Query
+from fairlead.core.family import tables
 from fairlead.core.model import kinds
 from fairlead.core.model.lack import Lack
 from fairlead.core.model.quantity import format_quantity, nanos_to_units, parse_quantity, to_units
 from fairlead.core.model.quota import counts, usage_of
 from fairlead.errors import ApiError
-from fairlead.volcano.kinds import GROUP_ANNOTATION
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
@@ -40,11 +40,12 @@ async def quota_lacks(api: KubeApi, namespace: str, pod: Doc, count: int) -> lis
 
 
 async def missing_member(api: KubeApi, namespace: str, name: str) -> Doc | None:
-    """A pod like those that a group or an owner of this name still lacks; None if nothing tells what they are like."""
+    """A pod like those that a group or an owner of this name still lacks; None if nothing says what they are like."""
     for pod in (await api.list(kinds.POD, Query(namespace=namespace))).items:
         metadata, group = pod["metadata"], pod["spec"].get("schedulingGroup") or {}
         named = {one["name"] for one in metadata.get("ownerReferences") or ()} | {group.get("podGroupName")}
-        if name in named or (metadata.get("annotations") or {}).get(GROUP_ANNOTATION) == name:
+        annotations = metadata.get("annotations") or {}
+        if name in named or any(annotations.get(key) == name for key in tables("group_annotations")):
             return pod
     try:
         return dict((await api.get(kinds.JOB, namespace, name))["spec"]["template"])

@@ -1,7 +1,7 @@
 """`fairlead explain deployment NAME` and its like, and `fairlead explain` alone: who waits, grouped by reason.
 
 A workload is as placed as its pods are. They are found by their owners and read from the API; what a waiting pod was
-told stands in its PodScheduled condition, so no scheduler has to be asked, and it works on any cluster.
+answered stands in its PodScheduled condition, so no scheduler has to be asked, and it works on any cluster.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
 
 async def _unserved(api: KubeApi, pods: Sequence[Doc]) -> dict[str, str]:
     """What Events say of pods whose schedulerName nobody serves, by uid."""
-    if all(_told(pod) for pod in pods if not pod["spec"].get("nodeName")):
+    if all(_condition_message(pod) for pod in pods if not pod["spec"].get("nodeName")):
         return {}
     events = (await api.list(kinds.EVENT, Query(field_selector=f"reason={NO_SCHEDULER}"))).items
     return {event["involvedObject"].get("uid", ""): str(event.get("message", "")) for event in events}
@@ -81,7 +81,7 @@ def _summed_up(
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for pod in pods:
         if not pod["spec"].get("nodeName") and not _has_ended(pod):
-            reason = _told(pod) or unserved.get(pod["metadata"]["uid"]) or _untried(pod)
+            reason = _condition_message(pod) or unserved.get(pod["metadata"]["uid"]) or _untried(pod)
             by_reason[reason].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     missing = max(0, (wanted or 0) - len(pods))
     if missing:
@@ -98,8 +98,8 @@ def _summed_up(
     }
 
 
-def _told(pod: Doc) -> str:
-    """Why a pod waits, in the words of whoever tried it; "" if nobody did."""
+def _condition_message(pod: Doc) -> str:
+    """Why a pod waits, in the words of the scheduler that tried it; "" if nobody did."""
     gates = [one["name"] for one in pod["spec"].get("schedulingGates") or ()]
     if gates:
         return f"held by its scheduling gates: {', '.join(gates)}"

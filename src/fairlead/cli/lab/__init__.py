@@ -1,1 +1,4 @@
-"""`fairlead lab`: the laboratory's commands."""
+"""`fairlead lab`: the laboratory's commands.
+
+Modules: command, progress, racing, scenarios.
+"""

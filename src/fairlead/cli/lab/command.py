@@ -11,7 +11,11 @@ from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rare
 
 @click.group("lab")
 def lab_group() -> None:
-    """Experiments: scenarios in virtual time, and several schedulers on one cell."""
+    """Play scenarios in virtual time, and several schedulers on one cell.
+
+    A policy of a scenario is a configuration of kube-scheduler (config) or of Volcano (volcano), or a batch policy by
+    name (policy): fifo, easy, sjf or smallest. docs/laboratory.md describes all fields, `schema` lists them.
+    """
     collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
 
 

@@ -100,7 +100,7 @@ def omega_command(
 ) -> None:
     """Play a scenario with several schedulers that plan on copies of the cluster and commit optimistically.
 
-    The schedulers are the policy's profile. Conflicts, waits and how busy they are are told by class of jobs.
+    The schedulers are the policy's profile. Conflicts, waits and how busy they are are listed by class of jobs.
     """
     from fairlead.lab.play.racing import RaceOptions, race
     from fairlead.lab.scenario.reading import read_scenario

@@ -36,7 +36,7 @@ def roles_command(
       default      in kube-scheduler's place
       volcano      in Volcano's place, with its controllers
       both         the two in one process
-      shards       several active replicas in Volcano's manner
+      shards       several active replicas with the Volcano profile
       controllers  Volcano's controllers alone
       koordinator  in koord-scheduler's place
       descheduler  in koord-descheduler's place, alone

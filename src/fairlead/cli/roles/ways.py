@@ -4,7 +4,7 @@
     default      in kube-scheduler's place
     volcano      in Volcano's place: its scheduler and its controllers in one process
     both         in Volcano's place, and beside or in the place of kube-scheduler: both in one process
-    shards       several active replicas in Volcano's manner, each with nodes of its own
+    shards       several active replicas with the Volcano profile, each with nodes of its own
     controllers  Volcano's controllers alone
     koordinator  in koord-scheduler's place: a kube profile with Koordinator's plugins
     descheduler  in koord-descheduler's place, alone
@@ -125,7 +125,7 @@ def _reader() -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`lease` is the namespace and name of the lease that it takes unless told otherwise."""
+    """`lease` is the namespace and name of the lease that it takes unless set otherwise."""
 
     title: str
     needs: Callable[[], Needs]
@@ -142,7 +142,7 @@ WAYS: Mapping[str, Way] = {
         _both,
         ("owners", "cards", "replacing", "evictions"),
     ),
-    "shards": Way("several active replicas in Volcano's manner", _shards, ("cards", "evictions")),
+    "shards": Way("several active replicas with the Volcano profile", _shards, ("cards", "evictions")),
     "controllers": Way("Volcano's controllers alone", _controllers, lease=("volcano-system", "vc-controller-manager")),
     "koordinator": Way("in koord-scheduler's place", _koordinator, ("owners", "replacing", "evictions")),
     "descheduler": Way(

@@ -1,1 +1,4 @@
-"""`fairlead status`: how a running scheduler is."""
+"""`fairlead status`: how a running scheduler is.
+
+Modules: command.
+"""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.scheduler_search import Asked, NotAScheduler, first_answer, server_options
+from fairlead.console.scheduler_search import NotAScheduler, SchedulerChoice, first_answer, server_options
 from fairlead.errors import FairleadError, NotLeading
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def status_command(output: str, **options: Any) -> None:
     \b
     Exit code 0: it is ready. 3: something is wrong. 1: no scheduler answers.
     """
-    document = asyncio.run(_ask(Asked.of(options)))
+    document = asyncio.run(_ask(SchedulerChoice.of(options)))
     troubles = troubles_of(document)
     click.echo(json.dumps(document, indent=2) if output == "json" else "\n".join(as_text(document, troubles)))
     sys.exit(UNWELL if troubles else 0)
 
 
-async def _ask(asked: Asked) -> dict[str, Any]:
+async def _ask(asked: SchedulerChoice) -> dict[str, Any]:
     """The status of the leader, or of a replica that stands by if that is all that can be reached."""
     from fairlead.cluster.server.ops_server import STATUS_PATH
 
@@ -86,7 +86,7 @@ def troubles_of(document: dict[str, Any]) -> list[str]:
         found.append(f"the API server has not answered for {document['apiUnreachableSeconds']:.0f} s")
     silent = [watch["resource"] for watch in document["watches"] if watch["silentSeconds"] > LAGS]
     if silent:
-        found.append(f"nothing is heard of {', '.join(silent)}")
+        found.append(f"no news of {', '.join(silent)}")
     if document["quarantined"]:
         found.append(f"{document['quarantined']} objects are quarantined")
     if document["drift"]:

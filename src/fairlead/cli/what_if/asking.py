@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.scheduler_search import Asked, cluster_of, first_answer, namespace_of, server_options
+from fairlead.console.scheduler_search import SchedulerChoice, cluster_of, first_answer, namespace_of, server_options
 from fairlead.errors import Forbidden, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ WAITS = 3
 class Whom:
     """Which scheduler is asked."""
 
-    asked: Asked
+    asked: SchedulerChoice
     snapshot: Path | None = None
     volcano: str | None = None
     config: Path | None = None
@@ -75,7 +75,7 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def whom(options: dict[str, Any]) -> Whom:
     """Takes the options of `asking_options` out of a command's."""
-    return Whom(Asked.of(options), *(options.pop(name) for name in ("snapshot", "volcano", "config")))
+    return Whom(SchedulerChoice.of(options), *(options.pop(name) for name in ("snapshot", "volcano", "config")))
 
 
 def own_namespace(whom: Whom) -> str:

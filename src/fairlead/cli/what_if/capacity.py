@@ -1,7 +1,8 @@
-"""`fairlead capacity fit|need|drain`: how much still fits, which nodes to add, which nodes can go. Nothing is written.
+"""`fairlead capacity fit|need|drain|show`: how much still fits, which nodes to add, which nodes can go, and who has
+what. Nothing is written.
 
-Exit codes: 0 it fits, or can be done; 3 nothing fits, no shape helps, or a node cannot go; 2 the input is wrong;
-1 no scheduler answers.
+Exit codes: 0 it fits, or can be done; 3 nothing fits, no shape helps, or a node cannot go or is not there; 2 the input
+is wrong; 1 no scheduler answers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from fairlead.cli.what_if.asking import WAITS, asking_options, print_answer, put_question, whom
-from fairlead.cli.what_if.text import show_drain, show_fit, show_need
+from fairlead.cli.what_if.text import show_drain, show_fit, show_need, show_rows
 
 
 @click.group("capacity")
@@ -25,6 +26,7 @@ def capacity_group() -> None:
       fairlead capacity fit -f pod.yaml
       fairlead capacity need -f job.yaml
       fairlead capacity drain node-7
+      fairlead capacity show quotas
     """
 
 
@@ -74,6 +76,19 @@ def drain_command(nodes: tuple[str, ...], output: str, **options: Any) -> None:
     answer = put_question(whom(options), {"kind": "DrainQuestion", "nodes": list(nodes)})
     print_answer(answer, output, show_drain)
     sys.exit(0 if not answer["unknown"] and all(one["canGo"] for one in answer["nodes"]) else WAITS)
+
+
+@capacity_group.command("show")
+@click.argument("what", type=click.Choice(["workloads", "quotas", "devices"]))
+@click.argument("nodes", nargs=-1)
+@asking_options
+def show_command(what: str, nodes: tuple[str, ...], output: str, **options: Any) -> None:
+    """List workloads, queues and quotas, or the devices of NODES, of all families in one form."""
+    if nodes and what != "devices":
+        raise click.UsageError(f"{what} are not of nodes: name nodes after `devices` only")
+    answer = put_question(whom(options), {"kind": "RowsQuestion", "of": what, "nodes": list(nodes)})
+    print_answer(answer, output, show_rows)
+    sys.exit(WAITS if answer.get("unknown") else 0)
 
 
 def _about(asked: Any, question: dict[str, Any], file: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,3 +105,43 @@ def show_drain(console: Console, answer: dict[str, Any]) -> None:
         for pod in one["pods"][:_NAMED]:
             where = f"would go to {pod['node']}" if "node" in pod else pod["message"]
             console.print(f"  {pod['namespace']}/{pod['name']}: {where}", markup=False)
+
+
+def show_rows(console: Console, answer: dict[str, Any]) -> None:
+    """The rows of one kind, a line for each, or for each resource of a quota."""
+    for name in answer.get("unknown", ()):
+        console.print(f"{name}: there is no such node", markup=False)
+    if not answer["items"]:
+        console.print(f"there are no {answer['of']}")
+    for one in answer["items"]:
+        for line in _ROW_LINES[answer["of"]](one):
+            console.print(line, markup=False)
+
+
+def _workload_lines(row: dict[str, Any]) -> Iterator[str]:
+    queue = f", queue {row['queue']}" if row.get("queue") else ""
+    phase = f", {row['phase']}" if row.get("phase") else ""
+    together = f", {row['needed']} must start together" if row["needed"] > 1 else ""
+    name, placed = f"{row['of']} {row['namespace']}/{row['name']}", f"{row['placed']} of {row['pods']} placed"
+    yield f"{name}: {placed}{together}{queue}{phase}"
+
+
+def _quota_lines(row: dict[str, Any]) -> Iterator[str]:
+    where = f"{row['namespace']}/" if row.get("namespace") else ""
+    parent = f", under {row['parent']}" if row.get("parent") else ""
+    yield f"{row['of']} {where}{row['name']}{parent}"
+    for resource, lines in row["amounts"].items():
+        yield f"  {resource}: " + ", ".join(f"{name} {amount}" for name, amount in lines.items())
+
+
+def _device_lines(row: dict[str, Any]) -> Iterator[str]:
+    free = ", ".join(f"{amount} {name}" for name, amount in row.get("free", {}).items())
+    held = f"held by {', '.join(row['heldBy'])}" if row["heldBy"] else "not held"
+    yield f"{row['node']} {row['of']} {row['name']}: {held}" + (f"; free: {free}" if free else "")
+
+
+_ROW_LINES: Mapping[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "workloads": _workload_lines,
+    "quotas": _quota_lines,
+    "devices": _device_lines,
+}

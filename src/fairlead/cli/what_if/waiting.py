@@ -25,7 +25,7 @@ from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB, VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
-    from fairlead.console.scheduler_search import Asked
+    from fairlead.console.scheduler_search import SchedulerChoice
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.kinds import Kind
 
@@ -40,7 +40,7 @@ class WaitingObjects:
     uids: list[str] = field(default_factory=list)
 
 
-def changes_for_pod(asked: Asked, namespace: str, name: str) -> list[dict[str, Any]]:
+def changes_for_pod(asked: SchedulerChoice, namespace: str, name: str) -> list[dict[str, Any]]:
     """What would let a waiting pod run, as documents, the cheapest first."""
 
     async def read(api: KubeApi, _: str) -> WaitingObjects:
@@ -50,7 +50,7 @@ def changes_for_pod(asked: Asked, namespace: str, name: str) -> list[dict[str, A
     return _changes(asked, ask_cluster(read, asked.kubeconfig, asked.context))
 
 
-def changes_for_group(asked: Asked, group: Doc) -> list[dict[str, Any]]:
+def changes_for_group(asked: SchedulerChoice, group: Doc) -> list[dict[str, Any]]:
     """What would let a group run as a whole. `group` is the podGroup of its explanation: apiGroup, namespace, name."""
 
     async def read(api: KubeApi, _: str) -> WaitingObjects:
@@ -60,7 +60,7 @@ def changes_for_group(asked: Asked, group: Doc) -> list[dict[str, Any]]:
     return _changes(asked, found) if any(one["kind"] == "Pod" for one in found.objects) else []
 
 
-def _changes(asked: Asked, waiting: WaitingObjects) -> list[dict[str, Any]]:
+def _changes(asked: SchedulerChoice, waiting: WaitingObjects) -> list[dict[str, Any]]:
     question = {
         "kind": "SimulateQuestion",
         "changes": True,

@@ -106,8 +106,8 @@ class Admission:
             release(self._view, name)
 
     def warnings(self, kind: Kind, doc: Doc) -> list[str]:
-        """What whoever sends a document should know, though it is accepted."""
-        warn = self._hooks.get(kind, NO_HOOKS).warn
+        """Warnings for the sender of a document, though it is accepted."""
+        warn = self._hooks.get(kind.storage, NO_HOOKS).warn
         return [] if warn is None else list(warn(doc))
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:

@@ -1,7 +1,7 @@
 """Defaults and rules of resource.k8s.io: claims, templates, slices and device classes.
 
-Expressions must compile, fit in their types, lead to a bool and not be too dear. An allocation, once written, may be
-taken away but not changed.
+Expressions must compile, fit in their types, return bool and stay within the cost limit. An allocation, once written,
+may be taken away but not changed.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 Rules are those of the version that a writer speaks, because the versions differ in fields and in what may change
 later: in v1alpha2 nothing may, in v1beta1 a gang's minimum may. As in the originals, a field that an update leaves as
 it was is not looked at again, and one that may not change is refused without a look at its new value. Fields of
-features that are off by default (claims of groups, composite groups, a group's own preemption policy) are dropped
-without a word.
+features that are off by default (claims of groups, composite groups, a group's own preemption policy) are dropped, as
+in the originals; there in silence, here with a warning to the writer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 KINDS = frozenset({k.POD_GROUP_BETA, k.WORKLOAD_BETA})
 """As they are stored."""
 _MOST_TEMPLATES = 8
-_OFF = ("resourceClaims", "preemptionPolicy", "parentCompositePodGroupName", "compositePodGroupTemplates")
+_COMPOSITE = "groups of groups are not scheduled"
+_OFF: Mapping[str, str] = {
+    "resourceClaims": "claims of groups are not served, name the claim in each pod",
+    "preemptionPolicy": "say Never in the priority class of the members",
+    "parentCompositePodGroupName": _COMPOSITE,
+    "compositePodGroupTemplates": _COMPOSITE,
+}
+"""Fields of features that are off by default in both versions, with what is said of them."""
 _STATUSES = ("False", "True", "Unknown")
 
 
@@ -39,6 +46,18 @@ def without_what_is_off(doc: Doc) -> Doc:
     if spec.get("podGroupTemplates"):
         spec["podGroupTemplates"] = [_dropped(template) for template in spec["podGroupTemplates"]]
     return {**doc, "spec": spec}
+
+
+def warnings_of_what_is_off(doc: Doc) -> Iterator[str]:
+    """What is said of each field that is dropped."""
+    spec = doc.get("spec") or {}
+    yield from _warnings_at("spec", spec)
+    for index, template in enumerate(spec.get("podGroupTemplates") or ()):
+        yield from _warnings_at(f"spec.podGroupTemplates[{index}]", template)
+
+
+def _warnings_at(path: str, spec: Doc) -> Iterator[str]:
+    return (f"{path}.{name} is dropped: {words}" for name, words in _OFF.items() if spec.get(name))
 
 
 def _dropped(spec: Doc) -> Doc:

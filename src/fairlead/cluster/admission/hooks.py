@@ -9,7 +9,7 @@
     admit_status  before the rules of a status; raises what speaks against it
     check_status  the rules of a status
     release       before a delete; raises what speaks against it
-    warn          what whoever sends a document should know, though it is accepted
+    warn          warnings for the sender of a document, though it is accepted
 
 Hooks return new documents and leave their arguments as they are. New pods are admitted by pod_admission.py, which
 calls their `rewrite` and `admit`.
@@ -125,7 +125,14 @@ _BUILT_IN: Mapping[Kind, KindHooks] = {
     k.DAEMON_SET: KindHooks(mutate=lambda view, new, old: mark_daemon_set(new, old)),
     k.SERVICE: KindHooks(keep=keep_addresses, mutate=lambda view, new, old: with_addresses(new, view)),
     k.PERSISTENT_VOLUME_CLAIM: KindHooks(mutate=when_created(builtin.with_default_class), admit=_admit_claim),
-    k.POD_GROUP_BETA: KindHooks(mutate=_mutate_group, admit=_admit_group, check_status=_check_group_status),
-    k.WORKLOAD_BETA: KindHooks(mutate=lambda view, new, old: groups.without_what_is_off(new)),
+    k.POD_GROUP_BETA: KindHooks(
+        mutate=_mutate_group,
+        admit=_admit_group,
+        check_status=_check_group_status,
+        warn=groups.warnings_of_what_is_off,
+    ),
+    k.WORKLOAD_BETA: KindHooks(
+        mutate=lambda view, new, old: groups.without_what_is_off(new), warn=groups.warnings_of_what_is_off
+    ),
 }
 NO_HOOKS = KindHooks()

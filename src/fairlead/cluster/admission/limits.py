@@ -1,7 +1,7 @@
 """The LimitRanger admission: defaults for containers that name no requests or limits, and bounds for those that do.
 
 Defaults are put in before validation and noted in an annotation; bounds are checked after it. A pod's problems are
-told all together, in the order of the limit range's items.
+reported all together, in the order of the limit range's items.
 """
 
 from __future__ import annotations

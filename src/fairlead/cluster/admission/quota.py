@@ -59,9 +59,9 @@ def _charge(view: DocView, quota: Doc, kind: Kind, doc: Doc, more: Usage) -> Doc
 
 
 def _used(view: DocView, quota: Doc, limits: dict[str, Quantity]) -> Usage:
-    told = (quota.get("status") or {}).get("used")
-    if told is not None and all(resource in told for resource in limits):
-        return {resource: read_quantity(told[resource]).nanos for resource in limits}
+    status_used = (quota.get("status") or {}).get("used")
+    if status_used is not None and all(resource in status_used for resource in limits):
+        return {resource: read_quantity(status_used[resource]).nanos for resource in limits}
     namespace = quota["metadata"]["namespace"]
     total = dict.fromkeys(limits, 0)
     for kind in _kinds_behind(limits):

@@ -152,7 +152,7 @@ def _check_toleration(problems: ValidationProblems, path: str, toleration: Doc) 
             if value:
                 problems.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
         case _:
-            # Comparing tolerations are behind a feature gate that is off; only they are told of each other.
+            # Comparing tolerations are behind a feature gate that is off; only they are named with each other.
             known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
             problems.unsupported(f"{path}.operator", operator, known)
     if effect and effect not in _EFFECTS:

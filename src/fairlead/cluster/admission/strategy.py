@@ -2,7 +2,7 @@
 
 A create loses its status, except for kinds whose creators set it (nodes); an update keeps the old status; an update of
 `/status` keeps everything but the status.
-`metadata.generation` counts changes of what users wish for, where the original counts them.
+`metadata.generation` counts changes of what users request, where the original counts them.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def _replace(doc: Doc, key: str, source: Doc) -> None:
 def _with_generation(kind: Kind, new: Doc, old: Doc) -> Doc:
     metadata: Doc = {**new["metadata"]}
     _replace(metadata, "generation", old["metadata"])
-    if "generation" in metadata and kind not in _NEVER_RAISED and _wishes(kind, new) != _wishes(kind, old):
+    if "generation" in metadata and kind not in _NEVER_RAISED and _desired(kind, new) != _desired(kind, old):
         metadata["generation"] += 1
     return metadata
 
 
-def _wishes(kind: Kind, doc: Doc) -> Any:
+def _desired(kind: Kind, doc: Doc) -> Any:
     """The part of an object whose changes are counted."""
     if is_custom(kind):
         apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)

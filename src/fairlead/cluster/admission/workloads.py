@@ -284,7 +284,7 @@ def _job_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
         if field == "completions" and new["spec"].get("completionMode") == "Indexed":
             continue  # an indexed job may grow and shrink
         if field == "template" and old["spec"].get("suspend"):
-            continue  # a suspended job may be told where to run
+            continue  # a suspended job may be given a place to run
         if new["spec"].get(field) != old["spec"].get(field):
             problems.invalid(f"spec.{field}", new["spec"].get(field), IMMUTABLE)
 

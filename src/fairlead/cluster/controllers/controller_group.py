@@ -9,7 +9,7 @@ any member does something about those, so members say whether they do (`sees_pla
 is shown to the others only if it is, or was before the change, of a sort that concerns them.
 
 Invariant: no member acts before all members have seen all changes of a step. A member whose watch is narrower than
-another member's watch of the same kind also sees what the other one asked for, and must ignore it.
+another member's watch of the same kind also sees what the other one requested, and must ignore it.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class ControllerGroup:
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         writes: list[Write] = []
-        told: dict[Member, list[Reply]] = {}
+        replies_of: dict[Member, list[Reply]] = {}
         for reply in replies:
             if (writer := self._writers.pop(reply.write, None)) is not None:
-                told.setdefault(writer, []).append(reply)
+                replies_of.setdefault(writer, []).append(reply)
         for member in self.members:
-            writes += member.hear(now, told.get(member, ()))
+            writes += member.take_replies(now, replies_of.get(member, ()))
         see_plain: Sequence[Member] | None = None  # not asked since something else changed
         for change in changes:
             kind = change.kind

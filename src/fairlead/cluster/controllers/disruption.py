@@ -171,7 +171,7 @@ class Disruptions(Reconciler[Key]):
         return _Count(len(pods), int(least or 0))
 
     def _expected(self, namespace: str, pods: dict[str, _Pod]) -> int:
-        """How many pods the owners of these wish for, each owner counted once."""
+        """How many pods the owners of these want, each owner counted once."""
         scales: dict[str, int] = {}
         asked: set[str] = set()
         for name, pod in pods.items():

@@ -123,9 +123,9 @@ class GarbageCollector(Reconciler[str]):
             yield delete(dependent.kind, doc, propagation=self._propagation(uid, doc))
 
     def _propagation(self, uid: str, doc: Doc) -> str:
-        wish = _finalizer(doc)
-        if wish:
-            return "Orphan" if wish == ORPHAN else "Foreground"
+        policy = _finalizer(doc)
+        if policy:
+            return "Orphan" if policy == ORPHAN else "Foreground"
         waits = any(owner in self._waiting for owner in self._owned[uid].owners)
         return "Foreground" if waits and self._dependents.get(uid) else "Background"
 

@@ -1,6 +1,6 @@
 """Namespaces: one that is deleted loses its content, then its finalizer; each has a `default` service account.
 
-Pods and objects with finalizers take their time, so the content is looked at again every second. Not told: the
+Pods and objects with finalizers take their time, so the content is looked at again every second. Not reported: the
 conditions that count what is left.
 """
 

@@ -3,7 +3,7 @@
 Admission adds to a quota's status what it lets in; this controller takes away what has ended, and puts right what was
 changed by other means. Totals are kept per quota and changed with every object, so a visit costs nothing but its
 write. It writes only over the version of the quota that it has seen: that version names every object admitted so far,
-because the Store tells of an object before it tells of the quota that was charged for it.
+because the Store publishes an object before the quota that was charged for it.
 
 Objects are remembered only in namespaces that have quotas.
 """

@@ -1,7 +1,7 @@
 """Unattended: an Event on every pod and object that nobody in this cluster will act on.
 
 `kubectl describe` is where people look when nothing happens. One Event is written per object; a pod that gets a node
-from somebody else after all keeps it, as Events tell what was true when they were written.
+from somebody else after all keeps it, as Events say what was true when they were written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Unattended(Reconciler[Key]):
         super().__init__(view)
         self.watches: Sequence[Watch] = tuple(map(Watch, (POD, *NOBODY_ACTS, *attendance.unattended)))
         self._attendance = attendance
-        self._told: dict[Key, str] = {}  # object -> uid
+        self._warned: dict[Key, str] = {}  # object -> uid
 
     @property
     def sees_plain_pods(self) -> bool:
@@ -37,16 +37,16 @@ class Unattended(Reconciler[Key]):
         metadata = change.doc["metadata"]
         key = (change.kind, metadata.get("namespace", ""), metadata["name"])
         if change.gone:
-            self._told.pop(key, None)
-        elif self._told.get(key) != metadata["uid"] and any(self._attendance.complaints(change.kind, change.doc)):
+            self._warned.pop(key, None)
+        elif self._warned.get(key) != metadata["uid"] and any(self._attendance.complaints(change.kind, change.doc)):
             self.queue.add(key)
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         kind, namespace, name = key
         doc = self.view.get(kind, namespace, name)
-        if doc is None or self._told.get(key) == doc["metadata"]["uid"]:
+        if doc is None or self._warned.get(key) == doc["metadata"]["uid"]:
             return
-        self._told[key] = doc["metadata"]["uid"]
+        self._warned[key] = doc["metadata"]["uid"]
         reason = "NoScheduler" if kind is POD else "NobodyActs"
         for complaint in self._attendance.complaints(kind, doc):
             yield from self.event(kind, doc, reason, complaint, warning=True)

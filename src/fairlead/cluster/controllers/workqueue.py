@@ -1,11 +1,11 @@
 """The frame of all controllers: keys to visit, with backoff, and no visit before earlier writes are known.
 
 A Reconciler turns changes into keys (`observe`) and visits each key once, however often it was named. A visit looks
-at the world as it is, not at what changed, and returns the writes that bring it closer to what is wished.
+at the world as it is, not at what changed, and returns the writes that bring it closer to what is wanted.
 
-Two rules keep it from acting twice on the same wish. A key is not visited while its writes are under way. And a Reply
-is an observation: the document it brings is observed at once, so that what was created or deleted counts before the
-watch tells of it; whatever the watch then tells late and stale is dropped.
+Two rules keep it from acting twice on the same request. A key is not visited while its writes are under way. And a
+Reply is an observation: the document it brings is observed at once, so that what was created or deleted counts before
+the watch shows it; whatever the watch then shows late and stale is dropped.
 
     named ──▶ ready ──visit──▶ writes under way ──replies──▶ done, or ready again if named meanwhile
                 ▲                                   └──error──▶ backing off (5 ms · 2ⁿ, at most 1000 s) ──┐
@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from fairlead.cluster.controllers.due_keys import DueKeys
 from fairlead.cluster.controllers.fresh_view import FreshView
+from fairlead.cluster.controllers.reply_news import ReplyNews
 from fairlead.cluster.controllers.writes import event_about
 from fairlead.core.family import Settings, settings_of
 from fairlead.core.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
@@ -56,7 +57,7 @@ class ControllerContext:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A visit or a write that failed; for telemetry to tell."""
+    """A visit or a write that failed; for telemetry to report."""
 
     at: float
     controller: str
@@ -146,9 +147,7 @@ class Reconciler(Generic[K]):
         self._waiting_for: dict[K, int] = {}
         self._again: set[K] = set()
         self._failing: dict[K, float] = {}  # a write of the running batch failed; not to be tried before
-        self._ahead: dict[str, int] = {}  # uid -> the version a Reply brought before the watch did
-        self._gone_by_reply: set[str] = set()  # deleted, the watch will say so
-        self._gone_by_watch: set[str] = set()  # deleted while writes were under way: their replies are old
+        self._news = ReplyNews()
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
@@ -168,7 +167,7 @@ class Reconciler(Generic[K]):
         raise NotImplementedError
 
     def visit(self, key: K, now: float) -> Iterable[Write]:
-        """Bring one key closer to what is wished."""
+        """Bring one key closer to what is wanted."""
         raise NotImplementedError
 
     def refused(self, key: K, reply: Reply, now: float) -> None:
@@ -195,7 +194,7 @@ class Reconciler(Generic[K]):
     # What the runtime calls
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
-        writes = self.hear(now, replies, {id(change.doc) for change in changes} if replies else ())
+        writes = self.take_replies(now, replies, {id(change.doc) for change in changes} if replies else ())
         for change in changes:
             self.see(change)
         writes += self.act(now)
@@ -206,7 +205,7 @@ class Reconciler(Generic[K]):
 
     # A step in three parts, for a ControllerGroup whose members see the same changes
 
-    def hear(self, now: float, replies: Sequence[Reply], seen: Container[int] = ()) -> list[Write]:
+    def take_replies(self, now: float, replies: Sequence[Reply], seen: Container[int] = ()) -> list[Write]:
         """Begin a step; returns Events only. `seen` are the ids of the documents that the changes of this step bring.
         A Store in the same process gives one document to reply and watch: then the change is enough."""
         self.now = now
@@ -219,7 +218,7 @@ class Reconciler(Generic[K]):
     def see(self, change: Change) -> None:
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
-            if self._ahead or self._gone_by_reply or self._under_way:  # the view keeps nothing without one of them
+            if self._under_way or self._news.ahead or self._news.deleted:  # the view keeps nothing without one of them
                 if self.view.is_ahead:
                     self.view.seen(change.kind, change.doc, gone=change.gone)
                 if self._is_stale(change):
@@ -284,7 +283,7 @@ class Reconciler(Generic[K]):
         else:
             self._finish_batch(key, now)
         if not self._under_way:
-            self._gone_by_watch.clear()
+            self._news.settled()
         return announced
 
     def _finish_batch(self, key: K, now: float) -> None:
@@ -301,7 +300,7 @@ class Reconciler(Generic[K]):
             self.queue.add(key)
 
     def _failed(self, key: K, reply: Reply, error: ApiError, now: float) -> None:
-        if isinstance(error, NotFound) and reply.write.verb is _DELETE:
+        if isinstance(error, NotFound) and self._sees_the_end_of(reply.write):
             self._again.add(key)
             return
         if _is_namespace_terminating(error) or self.forgives(key, reply):
@@ -311,6 +310,11 @@ class Reconciler(Generic[K]):
         self._failing[key] = max(self._failing.get(key, now), now + (error.retry_after or 0.0))
         self.refused(key, reply, now)
 
+    def _sees_the_end_of(self, write: Write) -> bool:
+        """Whether the view shows at once that the object of a deletion is gone. Where it does not, because this
+        controller does not watch the kind, a visit before the watch shows it would send the same deletion again."""
+        return write.verb is _DELETE and write.kind in self._watched and bool(_wanted_uid(write))
+
     def _observe_reply(self, reply: Reply, now: float) -> None:
         write, doc, error = reply.write, reply.doc, reply.error
         if write.kind not in self._watched:
@@ -319,49 +323,32 @@ class Reconciler(Generic[K]):
         if gone:
             last = self._last_state(write.kind, write, doc)
             if last is not None:
-                self._gone_by_reply.add(_uid(last))
+                self._news.deleted.add(_uid(last))
                 self.view.deleted(write.kind, last)
                 self._observe(Change(_DELETED, write.kind, last), now)
-        elif error is None and doc is not None and _is_of(doc, write.kind):
-            uid = _uid(doc)
-            if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
-                version = _version(doc)
-                if self._ahead.get(uid, 0) < version:
-                    self._ahead[uid] = version
-                self.view.told(write.kind, doc)
-                self._observe(Change(_MODIFIED, write.kind, doc), now)
+            return
+        if error is not None or doc is None or not _is_of(doc, write.kind):
+            return
+        if self._news.takes(_uid(doc), _version(doc)):
+            self.view.written(write.kind, doc)
+            self._observe(Change(_MODIFIED, write.kind, doc), now)
 
     def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:
         """A deleted object as last seen; needs its uid, which a bare Status carries in its details."""
         if doc is not None and _is_of(doc, kind):
-            return doc if _uid(doc) not in self._gone_by_watch else None
-        uid = ((write.body or {}).get("preconditions") or {}).get("uid")
-        if not uid or uid in self._gone_by_watch:
+            return None if self._news.is_gone(_uid(doc)) else doc
+        uid = _wanted_uid(write)
+        if not uid or self._news.is_gone(uid):
             return None
         return {"metadata": {"namespace": write.namespace, "name": write.name, "uid": uid}}
 
     # Changes
 
     def _is_stale(self, change: Change) -> bool:
-        """Whether the watch tells what a Reply has told already."""
-        metadata = change.doc["metadata"]
-        uid = metadata.get("uid", "")
+        """Whether the watch shows what a Reply has shown already."""
         if change.happened is _DELETED:
-            self._ahead.pop(uid, None)
-            if self._under_way:
-                self._gone_by_watch.add(uid)
-            known = uid in self._gone_by_reply
-            self._gone_by_reply.discard(uid)
-            return known
-        if uid in self._gone_by_reply:
-            return True
-        ahead = self._ahead.get(uid)
-        if ahead is None:
-            return False
-        version = int(metadata.get("resourceVersion") or 0)
-        if version >= ahead:
-            del self._ahead[uid]
-        return version <= ahead
+            return self._news.knows_deletion(change.doc["metadata"].get("uid", ""), under_way=bool(self._under_way))
+        return self._news.knows(change.doc)
 
     def _observe(self, change: Change, now: float) -> None:
         try:
@@ -383,6 +370,11 @@ def _uid(doc: Doc) -> str:
     return uid
 
 
+def _wanted_uid(write: Write) -> str:
+    """The uid that an object must have for the write to be performed; empty if any will do."""
+    return str(((write.body or {}).get("preconditions") or {}).get("uid") or "")
+
+
 def _version(doc: Doc) -> int:
     return int(doc["metadata"].get("resourceVersion") or 0)
 
@@ -393,7 +385,7 @@ def _is_of(doc: Doc, kind: Kind) -> bool:
 
 
 def _lives_on(doc: Doc | None) -> bool:
-    """Whether an object is still there after its deletion was asked for."""
+    """Whether an object is still there after its deletion was requested."""
     metadata = (doc or {}).get("metadata") or {}
     return bool(metadata.get("deletionTimestamp")) and bool(
         metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")

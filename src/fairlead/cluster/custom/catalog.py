@@ -1,7 +1,7 @@
 """Which defined kinds are served right now: the Registry follows every write of a definition.
 
 A changed definition gives new kinds, because a kind never changes. Its objects then belong to the new stored kind;
-whoever keeps them (commits.py) is told so by a Redefinition. A definition that is not established has a stored kind
+their owner (commits.py) gets a Redefinition. A definition that is not established has a stored kind
 as well, under which its objects stay, and serves nothing.
 """
 

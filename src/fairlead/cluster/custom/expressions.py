@@ -337,7 +337,7 @@ def _key_of(place: _Place, item: Any) -> str:
 
 
 def _by_keys(place: _Place, old: Any) -> dict[str, Any]:
-    """The earlier items of a list whose items can be told apart; of all others nobody can say what they were."""
+    """The earlier items of a list whose items can be distinguished; of all others nobody can say what they were."""
     if not place.keys or not isinstance(old, list):
         return {}
     return {_key_of(place, item): item for item in old}

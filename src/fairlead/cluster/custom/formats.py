@@ -1,4 +1,4 @@
-"""The string formats that schemas may ask for; formats that are not listed here are not looked at."""
+"""The string formats that schemas may request; formats that are not listed here are not looked at."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 A bound pod starts after its start delay, runs for its run time and ends with its exit code, as pod_script.py reads
 them from its annotations; a pod without a run time runs until it is deleted. A deleted pod is removed after its
-terminate delay, at the latest when its grace period is over. A node reports itself Ready once and then renews its
-Lease; a node told to fail falls silent, and its pods stand still until it recovers.
+terminate delay, at the latest when its grace period is over. A pod that works with a gang (gang_work.py) uses up its
+run time only while enough of the gang run. A node reports itself Ready once and then renews its Lease; a node set to
+fail falls silent, and its pods stand still until it recovers.
 
 Keys are (namespace, name) of pods and ("", name) of nodes. Invariant: what is due is computed from the document and
 the script alone, so a kubelet that is restarted goes on where the last one stopped.
@@ -17,6 +18,7 @@ from random import Random
 
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import condition, create, delete, patch_status
+from fairlead.cluster.kubelets.gang_work import GangWork, Work
 from fairlead.cluster.kubelets.pod_script import PodScript, default_for, read_script
 from fairlead.cluster.kubelets.pod_status import (
     ended_status,
@@ -28,6 +30,7 @@ from fairlead.cluster.kubelets.pod_status import (
     restarts,
     running_since,
     running_status,
+    with_condition,
 )
 from fairlead.cluster.kubelets.simulated_nodes import (
     address_of,
@@ -66,6 +69,8 @@ class _Pod:
     gone_by: float | None = None  # when a deleted pod is removed
     is_held: bool = False  # removed as far as the kubelet is concerned; finalizers keep the object
     declared_unready: bool = False  # by the node controller, while this node was lost
+    work: Work | None = None  # of a pod that works with a gang
+    crashed: bool = False  # whether the containers of a pod that works with a gang wait to be started again
     doc: Doc | None = None  # only until the pod runs
 
 
@@ -98,6 +103,7 @@ class Kubelet(Reconciler[Key]):
         self._hosts: dict[str, _Host] = {}
         self._pods: dict[Key, _Pod] = {}
         self._homeless: dict[str, dict[Key, None]] = {}  # bound to a node that was not seen yet
+        self._gangs = GangWork()
         self._last_address = 0
 
     def observe(self, change: Change) -> None:
@@ -116,9 +122,11 @@ class Kubelet(Reconciler[Key]):
         if pod is None or pod.uid != metadata["uid"]:
             pod = self._take_in(key, doc, node)
         self._read(pod, doc)
+        if pod.work is not None:
+            self._count(key, pod, pod.work)
         if pod.is_held:
             return
-        if pod.gone_by is not None or pod.phase == "Pending" or pod.declared_unready:
+        if pod.gone_by is not None or pod.phase == "Pending" or pod.declared_unready or pod.work is not None:
             self.queue.add(key)
         elif pod.ends_at is not None:
             host = self._hosts.get(node)
@@ -157,6 +165,8 @@ class Kubelet(Reconciler[Key]):
             self._hosts[name] = host
             for key in pods:
                 self.queue.add(key)
+                if (work := self._pods[key].work) is not None:
+                    self._count(key, self._pods[key], work)
         return host
 
     def _visit_node(self, name: str, now: float) -> Iterable[Write]:
@@ -164,6 +174,9 @@ class Kubelet(Reconciler[Key]):
         if host is None:
             return
         if host.is_silent(now):
+            for key in host.pods:
+                if (work := self._pods[key].work) is not None:
+                    self._count(key, self._pods[key], work)
             return
         if host.silent_from is not None:
             self.queue.add_at(("", name), host.silent_from)
@@ -213,7 +226,8 @@ class Kubelet(Reconciler[Key]):
             self._drop(key, "")
         default = default_for(doc, self._default)
         script = read_script(doc["metadata"].get("annotations") or {}, self._rng, default)
-        pod = _Pod(uid=doc["metadata"]["uid"], node=node, script=script, bound_at=self.now)
+        work = self._gangs.join(key, doc, self.view, script.run_time)
+        pod = _Pod(uid=doc["metadata"]["uid"], node=node, script=script, bound_at=self.now, work=work)
         self._pods[key] = pod
         host = self._hosts.get(node)
         (host.pods if host is not None else self._homeless.setdefault(node, {}))[key] = None
@@ -227,6 +241,8 @@ class Kubelet(Reconciler[Key]):
         del self._pods[key]
         host = self._hosts.get(pod.node)
         (host.pods if host is not None else self._homeless.get(pod.node, {})).pop(key, None)
+        if pod.work is not None:
+            self._visit_all(self._gangs.leave(key, pod.work))
 
     def _read(self, pod: _Pod, doc: Doc) -> None:
         """What the newest document says of phase, end and deletion."""
@@ -235,7 +251,9 @@ class Kubelet(Reconciler[Key]):
         if phase == "Pending":
             pod.doc = doc
         elif phase == "Running":
-            pod.ends_at = self._end_of(pod, doc)
+            pod.crashed = pod.work is not None and last_end(doc) is not None
+            if pod.work is None or pod.crashed:
+                pod.ends_at = self._end_of(pod, doc)
             pod.declared_unready = is_declared_unready(doc)
         else:
             pod.ends_at = None
@@ -253,22 +271,22 @@ class Kubelet(Reconciler[Key]):
         ended = last_end(doc)
         if ended is not None:
             return pod.ends_at if pod.ends_at is not None else ended + _crash_delay(restarts(doc))
-        deadline = doc["spec"].get("activeDeadlineSeconds")
         since = running_since(doc)
-        if since is None or (pod.script.run_time is None and deadline is None):
+        if since is None:
             return None
         if pod.ends_at is not None:
             return pod.ends_at
-        return min(
-            since + pod.script.run_time if pod.script.run_time is not None else float("inf"),
-            seconds_of(doc["status"]["startTime"]) + deadline if deadline is not None else float("inf"),
-        )
+        return _earlier(None if pod.script.run_time is None else since + pod.script.run_time, _deadline(doc))
 
     def _visit_pod(self, key: Key, now: float) -> Iterable[Write]:
         pod = self._pods.get(key)
         host = self._hosts.get(pod.node) if pod is not None else None
         if pod is None or pod.is_held or host is None or host.is_silent(now):
             return ()
+        works = pod.phase == "Running" and not pod.crashed and pod.gone_by is None
+        changed = self._work(key, pod, pod.work, now) if works and pod.work is not None else ()
+        if changed:
+            return changed
         due = self._due(pod)
         if due is None or now < due:
             if due is not None:
@@ -279,6 +297,32 @@ class Kubelet(Reconciler[Key]):
         if pod.phase == "Pending":
             return self._start(pod, host, now)
         return self._end(key, pod, now)
+
+    # Work of gangs
+
+    def _count(self, key: Key, pod: _Pod, work: Work) -> None:
+        host = self._hosts.get(pod.node)
+        stands_still = pod.crashed or host is None or host.is_silent(self.now)
+        runs = pod.phase == "Running" and not stands_still
+        self._visit_all(self._gangs.count(key, work, runs=runs, succeeded=pod.phase == "Succeeded"))
+
+    def _visit_all(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self.queue.add(key)
+
+    def _work(self, key: Key, pod: _Pod, work: Work, now: float) -> Sequence[Write]:
+        """Let a running pod work or wait, as its gang does; returns what its condition then says, if that changed."""
+        if pod.ends_at is not None and pod.ends_at <= now:
+            return ()
+        self._count(key, pod, work)
+        doc = self.view.get(POD, *key)
+        if doc is None or doc["metadata"]["uid"] != pod.uid:
+            return ()
+        changed = self._gangs.turn(work, now)
+        pod.ends_at = _earlier(work.ends_at, _deadline(doc))
+        if not changed:
+            return ()
+        return (_report(doc, with_condition(doc, self._gangs.condition(work, now))),)
 
     def _due(self, pod: _Pod) -> float | None:
         if pod.gone_by is not None:
@@ -305,7 +349,7 @@ class Kubelet(Reconciler[Key]):
         run_time, deadline = pod.script.run_time, doc["spec"].get("activeDeadlineSeconds")
         if run_time is None or (deadline is not None and deadline < run_time):
             run_time = deadline
-        pod.ends_at = None if run_time is None else now + run_time
+        pod.ends_at = None if run_time is None or pod.work is not None else now + run_time
         return (_report(doc, status),)
 
     def _end(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
@@ -325,6 +369,9 @@ class Kubelet(Reconciler[Key]):
             pod.ends_at = now + wait
             return _report(doc, restarting_status(doc, now=now, exit_code=pod.script.exit_code, wait=wait))
         pod.ends_at = now + (pod.script.run_time or 0.0)
+        if pod.work is not None:
+            pod.work.begin_anew(pod.script.run_time)
+            pod.ends_at = None
         return _report(doc, restarted_status(doc, now=now, exit_code=pod.script.exit_code))
 
     # Addresses of pods: 10.0.0.0/8, counted up
@@ -377,9 +424,18 @@ def _restarts_after(pod: Doc, exit_code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
+def _deadline(pod: Doc) -> float | None:
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    return None if seconds is None else seconds_of(pod["status"]["startTime"]) + float(seconds)
+
+
 def _is_past_deadline(pod: Doc, now: float) -> bool:
-    deadline = pod["spec"].get("activeDeadlineSeconds")
-    return deadline is not None and now >= seconds_of(pod["status"]["startTime"]) + deadline
+    deadline = _deadline(pod)
+    return deadline is not None and now >= deadline
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    return one if other is None or (one is not None and one <= other) else other
 
 
 def _crash_delay(restart_count: int) -> float:

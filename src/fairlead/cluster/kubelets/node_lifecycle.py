@@ -1,7 +1,7 @@
 """Nodes that fall silent, and the taints that their conditions stand for.
 
-    Lease renewed, or a simulated node that is not told to fail ──▶ conditions are the kubelet's
-    no renewal, or told to fail, for the grace period ──▶ Ready and the pressures become Unknown
+    Lease renewed, or a simulated node that is not set to fail ──▶ conditions are the kubelet's
+    no renewal, or set to fail, for the grace period ──▶ Ready and the pressures become Unknown
 
     Ready False    node.kubernetes.io/not-ready        NoSchedule and NoExecute
     Ready Unknown  node.kubernetes.io/unreachable      NoSchedule and NoExecute
@@ -52,12 +52,11 @@ class NodeLifecycle(Reconciler[str]):
         super().__init__(view, announce=announce)
         self._grace = grace
         self._registered: set[str] = set()
-        self._heard: dict[str, float] = {}
+        self._renewed_at: dict[str, float] = {}
         self._renewals: dict[str, str] = {}
         self._graces: dict[str, float] = {}
-        self._told_to_fail: dict[
-            str, tuple[float, float]
-        ] = {}  # simulated node -> what its annotation says, silent since
+        self._failing_since: dict[str, tuple[float, float]] = {}
+        """By simulated node, what its annotation says and since when it is silent."""
 
     def observe(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
@@ -65,19 +64,19 @@ class NodeLifecycle(Reconciler[str]):
         if change.kind is NODE:
             self.queue.add(name)
         elif gone:
-            for known in (self._heard, self._renewals, self._graces):
+            for known in (self._renewed_at, self._renewals, self._graces):
                 known.pop(name, None)
         else:
-            self._hear(name, change.doc.get("spec") or {})
+            self._note_lease(name, change.doc.get("spec") or {})
 
-    def _hear(self, name: str, lease: Doc) -> None:
+    def _note_lease(self, name: str, lease: Doc) -> None:
         renewal = lease.get("renewTime") or ""
         if self._renewals.get(name) == renewal:
             return
-        if name not in self._heard:
+        if name not in self._renewed_at:
             self.queue.add(name)
         self._renewals[name] = renewal
-        self._heard[name] = self.now
+        self._renewed_at[name] = self.now
         self._graces[name] = max(self._grace, 1.25 * (lease.get("leaseDurationSeconds") or 0))
 
     # Visits
@@ -86,7 +85,7 @@ class NodeLifecycle(Reconciler[str]):
         node = self.view.get(NODE, "", key)
         if node is None:
             self._registered.discard(key)
-            self._told_to_fail.pop(key, None)
+            self._failing_since.pop(key, None)
             yield from self._remove_lease(key)
             return
         if key not in self._registered:
@@ -104,20 +103,20 @@ class NodeLifecycle(Reconciler[str]):
         yield from self._taint(node, now)
 
     def _silent_at(self, name: str, node: Doc, now: float) -> float:
-        """When the grace period of a silent node ends; for one that is heard of, when it would."""
+        """When the grace period of a silent node ends; for one that renews its Lease, when it would."""
         if not is_simulated(node):
-            return self._heard[name] + self._graces[name] if name in self._heard else float("inf")
-        told = fails_from(node)
-        if told is None:
-            self._told_to_fail.pop(name, None)
+            return self._renewed_at[name] + self._graces[name] if name in self._renewed_at else float("inf")
+        failing_since = fails_from(node)
+        if failing_since is None:
+            self._failing_since.pop(name, None)
             return float("inf")
-        known = self._told_to_fail.get(name)
-        if known is None or known[0] != told:
-            known = self._told_to_fail[name] = (told, max(told, now))
+        known = self._failing_since.get(name)
+        if known is None or known[0] != failing_since:
+            known = self._failing_since[name] = (failing_since, max(failing_since, now))
         return known[1] + self._grace
 
     def _remove_lease(self, name: str) -> Iterable[Write]:
-        lease = self.view.get(LEASE, "kube-node-lease", name) if name in self._heard else None
+        lease = self.view.get(LEASE, "kube-node-lease", name) if name in self._renewed_at else None
         if lease is not None:
             yield delete(LEASE, lease)
 

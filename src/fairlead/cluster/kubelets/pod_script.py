@@ -7,7 +7,8 @@ Our own annotations come first, kwok's stage delays second, the kubelet's defaul
     fairlead.io/exit-code         (kwok has none)
     fairlead.io/terminate-delay   pod-delete.stage.kwok.x-k8s.io/delay
 
-A pod that is told nothing runs until it is deleted; one of a Job's ends by itself after a second. Every kwok delay may
+A pod without annotations runs until it is deleted; one of a Job's ends by itself, after a second unless its cluster
+says otherwise (`fairlead up --run-time`). Every kwok delay may
 have a `jitter-delay` beside it: then the time is drawn between the two. Durations that cannot be read count as absent.
 """
 
@@ -42,19 +43,20 @@ _KWOK = frozenset(name for names in _STAGES.values() for name in names)
 
 @record(frozen=True, slots=True)
 class PodScript:
-    """`run_time` is None for a pod that runs until it is deleted."""
+    """`run_time` is None for a pod that runs until it is deleted; a Job's pod then runs for `job_run_time`."""
 
     start_delay: float = 0.0
     run_time: float | None = None
     exit_code: int = 0
     terminate_delay: float = 0.0
+    job_run_time: float = JOB_RUN_TIME
 
 
 def default_for(doc: Doc, default: PodScript) -> PodScript:
     """What a pod does that says nothing itself: a Job's pod has something to finish, so it does, as with kwok."""
     owners = doc["metadata"].get("ownerReferences")
     if owners and default.run_time is None and any(owner.get("kind") == "Job" for owner in owners):
-        return replace(default, run_time=JOB_RUN_TIME)
+        return replace(default, run_time=default.job_run_time)
     return default
 
 

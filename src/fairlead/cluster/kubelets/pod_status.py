@@ -90,6 +90,13 @@ def ready_again_status(pod: Doc, *, now: float) -> Doc:
     return {"conditions": _conditions(pod, now, ready=True)}
 
 
+def with_condition(pod: Doc, new: Doc) -> Doc:
+    """A status in which `new` is in the place of the condition of its type."""
+    known = (pod.get("status") or {}).get("conditions") or ()
+    others = [_without_nulls(one) if None in one.values() else one for one in known if one["type"] != new["type"]]
+    return {"conditions": [*others, new]}
+
+
 def is_declared_unready(pod: Doc) -> bool:
     """Whether somebody else said that this pod is not ready though its containers are."""
     conditions = (pod.get("status") or {}).get("conditions")

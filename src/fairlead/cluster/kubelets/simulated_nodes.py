@@ -1,4 +1,4 @@
-"""Nodes that exist only as documents, and how to tell them from real ones.
+"""Nodes that exist only as documents, and how to recognise them.
 
 A node is simulated if its annotation `fairlead.io/simulated` is "true", or if it is one of kwok's
 (`kwok.x-k8s.io/node: fake`). Its kubelet can be made to fail: `fairlead.io/fail` is "true", or the time from which on.
@@ -105,7 +105,7 @@ def healthy_conditions(now: float, known: Sequence[Doc] = ()) -> list[Doc]:
 
 
 def node_facts() -> Doc:
-    """`status.nodeInfo`; the server asks for every one of these fields."""
+    """`status.nodeInfo`; the server requests every one of these fields."""
     return {
         "architecture": ARCHITECTURE,
         "bootID": "",

@@ -2,7 +2,7 @@
 
     apply    states a configuration: the manager owns what it states, gives up what it no longer states, and may not
              change what others own unless it forces
-    update   anything else: the manager owns what it changed, whoever owned it before
+    update   anything else: the manager owns what it changed, no matter which manager owned it before
 
 Each entry names its fields in the version in which its manager wrote them (versions.py). An applier is one owner in
 whichever version it applies; its entry takes the version of its last apply.

@@ -2,4 +2,6 @@
 
 Reading order: server (routes), paths, negotiation and protobuf (what clients send and accept), answers, watching,
 discovery, openapi with descriptions, reviews and tokens (access), pki (certificates), ops_server and explaining.
+
+Further modules: asking, listening, parameters, port_guard.
 """

@@ -59,7 +59,7 @@ def many(store: Store, kind: Kind, part: Chunk, shape: AnswerForm, *, include: s
 
 
 class EventForm:
-    """How a watch shows the objects of its events, bookmarks included: a client that asked for metadata or Tables has
+    """How a watch shows the objects of its events, bookmarks included: a client that requested metadata or Tables has
     no decoder for anything else. Only the first Table names its columns."""
 
     def __init__(self, store: Store, kind: Kind, shape: AnswerForm, *, include: str = "") -> None:
@@ -101,7 +101,7 @@ def table(store: Store, kind: Kind, docs: list[Doc], metadata: Doc, include: str
 
     if include not in ("", "None", "Metadata", "Object"):
         raise BadRequest(f"unrecognized includeObject value: {include!r}")
-    return render_table(kind, docs, now=store.now, include_object=include or "Metadata", metadata=metadata)
+    return render_table(kind, docs, now=store.clock(), include_object=include or "Metadata", metadata=metadata)
 
 
 def _joined(store: Store, kind: Kind, part: Chunk, metadata: Doc) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
@@ -22,6 +23,7 @@ from fairlead.errors import BadRequest, NotFound, Unreachable
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
+    from fairlead.cluster.server.explaining import AskExplainer
     from fairlead.core.model.flow import Doc
 
 QUESTIONS_PATH = "/apis/fairlead.io/v1/questions"
@@ -32,6 +34,17 @@ MayListPods = Callable[[str], "Awaitable[None]"]
 _LOOK_EVERY = 0.5
 _COUNT = frozenset({"FitQuestion", "NeedQuestion"})
 """Questions whose answers count, and name no pods but those that were asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The schedulers that answer questions: what explains a pod, and what says what would happen."""
+
+    explainers: Sequence[AskExplainer] = ()
+    answerers: Sequence[Answerer] = ()
+
+
+NOBODY_ASKED = Asked()
 
 
 async def answer_to_request(

@@ -1,7 +1,7 @@
 """What is served: the documents by which clients find groups, versions, kinds and verbs.
 
-The same facts in two forms: one small document per group and version, as clients always asked for them, and the
-aggregated form that current kubectl asks for first. Only subresources that are really served are listed; kubectl
+The same facts in two forms: one small document per group and version, as clients always requested them, and the
+aggregated form that current kubectl requests first. Only subresources that are really served are listed; kubectl
 drain, for instance, evicts where it finds `pods/eviction` and deletes where it does not. Kinds that users define
 appear with their definition.
 """

@@ -16,6 +16,7 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -41,6 +42,18 @@ def most_connections() -> int:
     """How many connections may be open: the limit of open files, less a reserve for the journal, pipes and clients."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(16, files - max(64, files // 8)) if files > 0 else 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens: port 0 is any that is free, and without `tls` it speaks plain HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+LOOPBACK = Endpoint()
 
 
 class _Request(web.BaseRequest):

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 V2_IN_PROTOBUF = b"\n\x032.0\x12\x12\n\nKubernetes\x12\x041.36"
-"""Swagger's version, a title and its version, and no kinds. kubectl asks for this form only about a kind that v3 does
+"""Swagger's version, a title and its version, and no kinds. kubectl requests this form only about a kind that v3 does
 not have, to say in the end that there is no such kind; JSON in its place would be an error about bytes."""
 
 _V3_PREFIX, _V2_PREFIX = "#/components/schemas/", "#/definitions/"
@@ -43,7 +43,7 @@ _TYPES = {"allowWatchBookmarks": "boolean", "limit": "integer", "sendInitialEven
 
 
 class OpenApi:
-    """The documents of a Registry, made when first asked for."""
+    """The documents of a Registry, made when first requested."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

@@ -16,17 +16,14 @@ import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, answer_to_request
 from fairlead.cluster.server.explaining import explained_namespace, explanation_document, is_explanation
-from fairlead.cluster.server.listening import Listener
+from fairlead.cluster.server.listening import LOOPBACK, Endpoint, Listener
 from fairlead.cluster.server.port_guard import Open
 from fairlead.errors import ApiError, InternalError
 
 if TYPE_CHECKING:
-    import ssl
-
-    from fairlead.cluster.server.asking import Answerer
-    from fairlead.cluster.server.explaining import AskExplainer
+    from fairlead.cluster.server.asking import Asked
     from fairlead.cluster.server.port_guard import PortGuard
     from fairlead.core.model.flow import Doc
 
@@ -39,7 +36,7 @@ STATUS_PATH = "/apis/fairlead.io/v1/status"
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """The checks behind each health path, by name, in the order in which they are told."""
+    """The checks behind each health path, by name, in the order in which they are listed."""
 
     healthz: Mapping[str, Check]
     livez: Mapping[str, Check]
@@ -54,37 +51,38 @@ class Vitals:
         return {title: not holds() for title, holds in self.readyz.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What the server shows: `metrics` gives the exposition, `reset` forgets it, `config` is the current document."""
+
+    metrics: Callable[[], Awaitable[bytes]]
+    reset: Callable[[], None]
+    config: Callable[[], Doc]
+    status: Callable[[], Awaitable[Doc]] | None = None
+
+
 class OpsServer:
-    """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document.
-    `standing_by` is what questions are refused with while another replica leads: this one may know no cluster at all.
+    """Serves until it is stopped.
     `always_allowed` are paths beside health for which the guard is not asked; one that ends in `*` is a prefix."""
 
     def __init__(
         self,
         *,
         vitals: Vitals,
-        metrics: Callable[[], Awaitable[bytes]],
-        reset: Callable[[], None],
-        config: Callable[[], Doc],
-        status: Callable[[], Awaitable[Doc]] | None = None,
-        explainers: Sequence[AskExplainer] = (),
-        answerers: Sequence[Answerer] = (),
-        host: str = "127.0.0.1",
-        port: int = 0,
+        pages: Pages,
+        asked: Asked = NOBODY_ASKED,
+        at: Endpoint = LOOPBACK,
         guard: PortGuard | None = None,
         always_allowed: Sequence[str] = (),
         standing_by: Callable[[], ApiError | None] = lambda: None,
-        tls: ssl.SSLContext | None = None,
     ) -> None:
-        self.host, self.port = host, port
+        self.host, self.port, self._tls = at.host, at.port, at.tls
         self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
-        self._metrics, self._reset, self._config = metrics, reset, config
-        self._status = status
-        self._explainers, self._answerers = explainers, answerers
-        self._guard = guard or Open(host)
+        self._pages = pages
+        self._asked = asked
+        self._guard = guard or Open(at.host)
         self._always_allowed = always_allowed
         self._standing_by = standing_by
-        self._tls = tls
         self._listener: Listener | None = None
 
     @property
@@ -122,24 +120,24 @@ class OpsServer:
         if not self._is_open(request.path):
             await self._guard.check(request.headers.get("Authorization", ""), request.method.lower(), request.path)
         if path == "/metrics" and request.method == "DELETE":
-            self._reset()
+            self._pages.reset()
             return web.Response(text="metrics reset\n")
         if path == QUESTIONS_PATH and request.method == "POST":
             self._check_leading()
             may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
-            return _json(await answer_to_request(request, self._answerers, may_list))
+            return _json(await answer_to_request(request, self._asked.answerers, may_list))
         if request.method != "GET":
             return web.Response(status=405, text="Method Not Allowed\n")
         if path == "/metrics":
-            return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+            return web.Response(body=await self._pages.metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         if path == "/configz":
-            return _json({"componentconfig": self._config()})
-        if path == STATUS_PATH and self._status is not None:
-            return _json(await self._status())
+            return _json({"componentconfig": self._pages.config()})
+        if path == STATUS_PATH and self._pages.status is not None:
+            return _json(await self._pages.status())
         if is_explanation(path):
             await self._guard.check_pods(request.headers.get("Authorization", ""), explained_namespace(path))
             self._check_leading()
-            return _json(await explanation_document(path, self._explainers))
+            return _json(await explanation_document(path, self._asked.explainers))
         return web.Response(status=404, text="404 page not found\n")
 
     def _check_leading(self) -> None:
@@ -153,7 +151,7 @@ class OpsServer:
         )
 
     def _health(self, name: str, check: str, request: web.BaseRequest) -> web.Response:
-        """`ok`, or the list of checks when one fails or `?verbose` asks for it; `/healthz/NAME` is one of them."""
+        """`ok`, or the list of checks when one fails or `?verbose` requests it; `/healthz/NAME` is one of them."""
         checks = self._vitals[name]
         if check and check not in checks:
             return web.Response(status=404, text="404 page not found\n")

@@ -1,7 +1,7 @@
 """Questions that are asked by creating something: who am I, may I, whose token is this.
 
-Nothing of it is stored. There is no authorization: whoever is let in may do everything, and the answers say so. RBAC
-objects can be created and read like all others; nobody looks at them.
+Nothing of it is stored. There is no authorization: a client that is let in may do everything, and the answers say so.
+RBAC objects can be created and read like all others; nobody looks at them.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,10 +19,10 @@ from multidict import CIMultiDict
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.cluster.server import answers, negotiation
-from fairlead.cluster.server.asking import QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, answer_to_request
 from fairlead.cluster.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.cluster.server.explaining import explanation_document, is_explanation
-from fairlead.cluster.server.listening import Listener
+from fairlead.cluster.server.listening import LOOPBACK, Endpoint, Listener
 from fairlead.cluster.server.negotiation import AnswerForm
 from fairlead.cluster.server.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
 from fairlead.cluster.server.parameters import flag, query_of, whole_number
@@ -42,8 +42,7 @@ from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, Unauthorized, Unreachable
 
 if TYPE_CHECKING:
-    from fairlead.cluster.server.asking import Answerer
-    from fairlead.cluster.server.explaining import AskExplainer
+    from fairlead.cluster.server.asking import Asked
     from fairlead.cluster.server.tokens import Reference, User
     from fairlead.cluster.store.store import Store
     from fairlead.core.model.flow import Doc
@@ -67,35 +66,39 @@ _REVIEW_KINDS = frozenset(REVIEWS.values())
 _PASSED_ON = ("dryRun", "fieldManager", "fieldValidation", "gracePeriodSeconds", "propagationPolicy", "force")
 
 
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """What /readyz and /metrics answer; without `metrics` there are none."""
+
+    ready: Callable[[], bool] = lambda: True
+    metrics: Callable[[], Awaitable[bytes]] | None = None
+
+
+_PROBES = Probes()
+
+
 class Server:
-    """Serves one Store until it is stopped. `ready` is what /readyz asks."""
+    """Serves one Store until it is stopped."""
 
     def __init__(
         self,
         store: Store,
         *,
         token: str,
-        tls: ssl.SSLContext | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        ready: Callable[[], bool] = lambda: True,
+        at: Endpoint = LOOPBACK,
+        probes: Probes = _PROBES,
         watch_buffer: int = WATCH_BUFFER,
-        api: StoreApi | None = None,
-        explainers: Sequence[AskExplainer] = (),
-        answerers: Sequence[Answerer] = (),
+        asked: Asked = NOBODY_ASKED,
         attendance: Attendance | None = None,
-        metrics: Callable[[], Awaitable[bytes]] | None = None,
     ) -> None:
-        """`attendance` knows who acts on what; creators of objects that nobody acts on are warned. `metrics` gives what
-        /metrics answers, if there are any."""
+        """`attendance` knows who acts on what; creators of objects that nobody acts on are warned."""
         self.store = store
         self._attendance = attendance or Attendance()
-        self.host, self.port = host, port
-        self._api = api or StoreApi(store)
-        self._tokens = Tokens(token, lambda: store.now, self._is_there)
+        self.host, self.port, self._tls = at.host, at.port, at.tls
+        self._api = StoreApi(store)
+        self._tokens = Tokens(token, store.clock, self._is_there)
         self._openapi_of = OpenApi(store.registry)
-        self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
-        self._explainers, self._answerers, self._metrics = explainers, answerers, metrics
+        self._probes, self._watch_buffer, self._asked = probes, watch_buffer, asked
         self._watches: set[asyncio.Task[Any]] = set()
         self._listener: Listener | None = None
 
@@ -141,11 +144,11 @@ class Server:
                 return await self._review(request, target, user)
             return await self._resource(request, target)
         if is_explanation(path) and request.method == "GET":
-            return _json(await explanation_document(path, self._explainers))
+            return _json(await explanation_document(path, self._asked.explainers))
         if path == QUESTIONS_PATH and request.method == "POST":
-            return _json(await answer_to_request(request, self._answerers))
-        if path == "/metrics" and request.method == "GET" and self._metrics is not None:
-            return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+            return _json(await answer_to_request(request, self._asked.answerers))
+        if path == "/metrics" and request.method == "GET" and self._probes.metrics is not None:
+            return web.Response(body=await self._probes.metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)
 
     def _authenticate(self, request: web.BaseRequest) -> User:
@@ -163,7 +166,7 @@ class Server:
         return doc is not None and doc["metadata"].get("uid") == bound.uid
 
     def _health(self, path: str) -> web.Response:
-        if path.startswith("/readyz") and not self._ready():
+        if path.startswith("/readyz") and not self._probes.ready():
             return _failure(Unreachable("the server is not ready yet"))
         return web.Response(text="ok")
 
@@ -177,7 +180,7 @@ class Server:
         if path.startswith("/openapi/"):
             return self._openapi(path, request.headers.get("Accept", ""))
         if path == "/":
-            metrics = [] if self._metrics is None else ["/metrics"]
+            metrics = [] if self._probes.metrics is None else ["/metrics"]
             return _json(
                 {
                     "paths": [

@@ -218,7 +218,7 @@ def _ordered(doc: Doc, order: Iterable[str]) -> Doc:
 
 
 def _encoded(value: Any) -> str:
-    """JSON as Go writes it: without spaces, and with the letters that HTML minds escaped."""
+    """JSON as Go writes it: without spaces, and with the letters that mean something in HTML escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

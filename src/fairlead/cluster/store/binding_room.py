@@ -4,7 +4,7 @@ A real API server accepts every Binding that names a node, and the kubelet refus
 several schedulers share nodes, this check makes the API what Omega calls the common state: of two claims on the last
 room the second is answered with a conflict, and its scheduler looks for another place.
 
-Invariant: `put` hears of every change of a pod in memory, so that two Bindings of one batch see each other.
+Invariant: `put` is called with every change of a pod in memory, so that two Bindings of one batch see each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Commits: how a decided write takes effect. Memory first, then the journal, then retention and watchers.
 
 Every write belongs to a batch, and a batch is one transaction of the journal. If the journal cannot be written, memory
-becomes what it was before the batch and the error is raised at its end; nobody was told of the writes meanwhile.
-A definition that goes takes its objects along: they are deleted in its batch, whoever removed its finalizer.
+becomes what it was before the batch and the error is raised at its end; nobody was notified of the writes meanwhile.
+A definition that goes takes its objects along: they are deleted in its batch, no matter who removed its finalizer.
 
 Invariant: outside a batch, memory, journal and the end of the history are the same state.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.cluster.store.history import Event, History
 from fairlead.cluster.store.objects import DecodedCache, Key, Record, encode
@@ -59,24 +59,30 @@ class _WholeBatch:
         self._commits.end()
 
 
+class Kept(NamedTuple):
+    """What a Store keeps, all of which a commit changes."""
+
+    table: ObjectTable
+    catalog: Catalog
+    history: History
+    retention: Retention
+    decoded: DecodedCache
+
+
 class Commits:
     """`version` is the resourceVersion of the last write."""
 
     def __init__(
         self,
-        table: ObjectTable,
-        catalog: Catalog,
-        history: History,
-        retention: Retention,
+        kept: Kept,
         *,
         clock: Callable[[], float],
-        decoded: DecodedCache,
         journal: Journal | None,
         room: BindingRoom | None = None,
     ) -> None:
         self.version = 0
-        self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
-        self._clock, self._decoded, self._journal = clock, decoded, journal
+        self._table, self._catalog, self._history, self._retention, self._decoded = kept
+        self._clock, self._journal = clock, journal
         self._room = room
         self.staged: list[Event] | None = None
         """What the batch under way has changed; None outside of one."""
@@ -99,7 +105,7 @@ class Commits:
 
     def commit(self, outcome: VerbOutcome, *, lazy: bool = False) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
-        version. A `lazy` one has no bytes before somebody asks for them, unless there is a journal."""
+        version. A `lazy` one has no bytes before somebody requests them, unless there is a journal."""
         before, after, decoded = outcome.before, outcome.after, self._decoded
         if before is not None and after is not None and after == (before.decoded or decoded.doc(before)):
             return outcome.reply(after)
@@ -152,7 +158,7 @@ class Commits:
             self._moved[len(self.staged)] = _Move(change, kept)
 
     def _settle(self, staged: list[Event]) -> None:
-        """Write a batch to the journal and tell everybody, or undo it."""
+        """Write a batch to the journal and notify all followers, or undo it."""
         moved, self._moved = self._moved, {}
         if staged and self._journal is not None:
             try:

@@ -141,7 +141,7 @@ def terminating(kind: Kind, doc: Doc, options: DeleteOptions, now: float) -> Doc
     return _marked(doc, finalizers, grace, now)
 
 
-def farewell(kind: Kind, doc: Doc, now: float) -> Doc:
+def last_state(kind: Kind, doc: Doc, now: float) -> Doc:
     """The last state of an object that goes, as a document of its own: pods carry the marks of their deletion."""
     if kind is not kinds.POD:
         return {**doc, "metadata": dict(doc["metadata"])}

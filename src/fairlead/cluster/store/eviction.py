@@ -113,7 +113,7 @@ def _charge(store: Store, pod: Doc, budget: Doc, *, dry_run: bool) -> None:
     charged = {
         **status,
         "disruptionsAllowed": allowed - 1,
-        "disruptedPods": {**disrupted, pod["metadata"]["name"]: timestamp(store.now)},
+        "disruptedPods": {**disrupted, pod["metadata"]["name"]: timestamp(store.clock())},
     }
     namespace = budget["metadata"]["namespace"]
     body = {**budget, "status": charged}
@@ -121,7 +121,7 @@ def _charge(store: Store, pod: Doc, budget: Doc, *, dry_run: bool) -> None:
 
 
 def _violation(why: str, retry_after: float | None = None) -> TooManyRequests:
-    """With a time to wait, clients wait by themselves; without one, whoever evicts decides."""
+    """With a time to wait, clients wait by themselves; without one, the client decides."""
     cause = {"reason": "DisruptionBudget", "message": why}
     return TooManyRequests(VIOLATES, details={"causes": [cause]}, retry_after=retry_after)
 
@@ -140,7 +140,7 @@ def _mark(store: Store, pod: Doc) -> None:
     condition: dict[str, Any] = {
         "type": "DisruptionTarget",
         "status": "True",
-        "lastTransitionTime": timestamp(store.now),
+        "lastTransitionTime": timestamp(store.clock()),
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }

@@ -1,8 +1,8 @@
-"""What happened to each kind lately, and who wants to hear of it.
+"""What happened to each kind lately, and who follows it.
 
 Each kind has a Log of Events in the order of their resourceVersions. A watch replays the Log from its
 resourceVersion and then follows; a list at an earlier version is the present with the Log undone. Logs are bounded
-by count and by age, one per kind so that heartbeats never push pods out; who comes too late is told Gone.
+by count and by age, one per kind so that heartbeats never push pods out; a watcher that comes too late gets Gone.
 
 Invariant: from the state at any version not below `compacted`, the Events after it lead to the present state.
 """
@@ -40,19 +40,19 @@ class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`. `last` is what watchers
     see of one that went, a document that nobody else has."""
 
-    __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "told", "version")
+    __slots__ = ("_gone", "_has_last_state", "after", "at", "before", "key", "kind", "shown", "version")
 
     def __init__(
         self, kind: Kind, version: int, before: Record | None, after: Record | None, at: float, last: Doc | None = None
     ) -> None:
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
         self._gone: Record | None = None
-        self._says_farewell = last is not None and before is not None
+        self._has_last_state = last is not None and before is not None
         if last is not None and before is not None:
             last["metadata"]["resourceVersion"] = str(version)
             self._gone = Record(before.namespace, before.name, version, None, last)
-        self.told: Change | None = None
-        """What `change` gave, until everybody is told."""
+        self.shown: Change | None = None
+        """What `change` gave, until all followers have it."""
         record = after or before
         assert record is not None
         self.key: Key = record.namespace, record.name
@@ -66,23 +66,23 @@ class Event:
         return self._gone
 
     def change(self, show: Show) -> Change:
-        """What everybody is told who follows all objects of the kind; made once and shared."""
-        if self.told is None:
+        """The Change for all who follow all objects of the kind; made once and shared."""
+        if self.shown is None:
             if self.after is None:
                 happened, record = _DELETED, self.gone
             else:
                 happened, record = _ADDED if self.before is None else _MODIFIED, self.after
-            self.told = Change(happened, self.kind, record.decoded or show(self.kind, record))
-        return self.told
+            self.shown = Change(happened, self.kind, record.decoded or show(self.kind, record))
+        return self.shown
 
     def forget_documents(self) -> None:
         """Keep no more than the records, for those who come later."""
-        self.told = None
-        if not self._says_farewell:
-            self._gone = None  # made anew of `before` when somebody asks
+        self.shown = None
+        if not self._has_last_state:
+            self._gone = None  # made anew of `before` on request
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
-        """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
+        """What a watcher with this selection gets: coming into view is ADDED, leaving it DELETED."""
         was, is_now = selection.sees(self.before, self.after)
         return self.seen(was=was, is_now=is_now)
 
@@ -156,26 +156,26 @@ class Subscription:
         """Take in what happened to objects of a stored kind."""
         if self.overflowed or self.ended:
             return
-        heard = False
+        notified = False
         for event in events:
             if (seen := event.seen_by(self.selection)) is not None:
-                heard = True
+                notified = True
                 if len(self._queue) >= self._limit:
                     self.overflowed = True
                     self._queue.clear()
                     break
                 self._queue.append((*seen, event.version))
-        if heard and self.wake is not None:
+        if notified and self.wake is not None:
             self.wake()
 
     def finish(self) -> None:
-        """Nothing more will come; whoever listens reads what is queued and then ends."""
+        """Nothing more will come; a listener reads what is queued and then ends."""
         self.ended = True
         if self.wake is not None:
             self.wake()
 
     def cut_off(self) -> None:
-        """Nothing more will come; whoever listens must ask anew."""
+        """Nothing more will come; a listener must list anew."""
         self.overflowed = True
         self._queue.clear()
         if self.wake is not None:
@@ -200,8 +200,8 @@ class Feed:
         self._by_kind: dict[Kind, list[Selection]] = {}
         for selection in self.selections:
             self._by_kind.setdefault(selection.kind.storage, []).append(selection)
-        self._whole = {kind for kind, told in self._by_kind.items() if len(told) == 1 and told[0].is_whole(kind)}
-        """Kinds of which everything is told, as it is stored."""
+        self._whole = {kind for kind, chosen in self._by_kind.items() if len(chosen) == 1 and chosen[0].is_whole(kind)}
+        """Kinds of which everything is published, as it is stored."""
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
@@ -217,7 +217,7 @@ class Feed:
         known = len(queue)
         if kind in self._whole:
             for event in events:
-                queue.append(event.told or event.change(show))
+                queue.append(event.shown or event.change(show))
         else:
             selections = self._by_kind.get(kind, ())
             for event in events:
@@ -225,9 +225,9 @@ class Feed:
                 for selection in selections:
                     was, is_now = selection.sees(event.before, event.after)
                     if selection.kind is kind and was == was_there and is_now == is_there:
-                        queue.append(event.told or event.change(show))
+                        queue.append(event.shown or event.change(show))
                     elif (seen := event.seen(was=was, is_now=is_now)) is not None:
-                        # The object came into view or left it, or is told in another version.
+                        # The object came into view or left it, or is shown in another version.
                         self.put(seen[0], selection.kind, seen[1])
         if self.wake is not None and len(queue) > known:
             self.wake()
@@ -259,8 +259,8 @@ class History:
         return log
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell everybody of what happened, in that order. Events of one kind that follow each other are told at once:
-        what a batch writes is mostly of one kind."""
+        """Notify all followers of what happened, in that order. Events of one kind that follow each other are published
+        at once: what a batch writes is mostly of one kind."""
         if len(events) == 1:
             self._publish(events[0].kind, events)
             return

@@ -28,7 +28,7 @@ _HASHES = 8192
 
 
 class Recurring:
-    """Tells which encodings came before. It keeps their hashes alone: a false answer only keeps a spec too soon."""
+    """Says which encodings came before. It keeps their hashes alone: a false answer only keeps a spec too soon."""
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()

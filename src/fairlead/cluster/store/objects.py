@@ -2,8 +2,8 @@
 
 A Record is one version of one object: its bytes as they go over the wire, its decoded document, or both. A DecodedCache
 holds the documents of the youngest; it takes them away again, because 50,000 pods as dicts cost seven times what they
-cost as JSON. Bytes of what our own controllers write (see `Write.conforms`) are made when they are asked for, or when
-the document goes: many versions of a pod that lives for a moment are never asked for. Bytes of what others write are
+cost as JSON. Bytes of what our own controllers write (see `Write.conforms`) are made when they are requested, or when
+the document goes: many versions of a pod that lives for a moment are never requested. Bytes of what others write are
 made at once, because the answer to them and most watchers are served over HTTP.
 
 Invariant: a Record never changes once it is made. A new version of an object is a new Record.

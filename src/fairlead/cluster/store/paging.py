@@ -58,7 +58,7 @@ class Chunk:
 
 
 def chunk(records: list[Record], request: PageRequest, version: int, *, counted: bool) -> Chunk:
-    """The first `limit` of what is left. `counted` says whether the rest may be told (not under a selector)."""
+    """The first `limit` of what is left. `counted` says whether the rest may be counted (not under a selector)."""
     if not request.limit or len(records) <= request.limit:
         return Chunk(records, version)
     rest = len(records) - request.limit
@@ -86,7 +86,7 @@ def _bad_version(text: str, why: str) -> BadRequest:
 
 
 def too_large(wanted: int, current: int) -> ApiError:
-    """Somebody asks for a version that is still to come."""
+    """Somebody requests a version that is still to come."""
     error = Unreachable(
         f"Timeout: Too large resource version: {wanted}, current: {current}",
         details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},

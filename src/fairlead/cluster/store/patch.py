@@ -4,7 +4,7 @@ A patch never changes the document it is given; the result is a new one that sha
 the API server's words and codes, odd as some of them are. Strategic merging follows the merge keys and strategies of
 the schema, and is refused for kinds that would be custom resources on a real cluster.
 
-Invariant: `apply_patch` answers with a document whose values have the types that its kind asks for.
+Invariant: `apply_patch` answers with a document whose values have the types that its kind requests.
 """
 
 from __future__ import annotations

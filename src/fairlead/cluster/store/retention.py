@@ -1,6 +1,6 @@
 """What must go by itself: events after an hour (or when there are too many), ended pods beyond a limit.
 
-Retention hears of every committed change and keeps just enough to answer `due(now)`: events in the order in which
+Retention gets every committed change and keeps just enough to answer `due(now)`: events in the order in which
 they were last written, ended pods with the time they were created. The Store deletes what is due.
 """
 

@@ -12,6 +12,7 @@ Invariant: decoding never changes its argument, and decoding what was decoded ch
 from __future__ import annotations
 
 import gzip
+from calendar import monthrange
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -21,6 +22,7 @@ import orjson
 
 from fairlead.cluster.store.quantities import QUANTITY_ERROR, NotAQuantity, canonical
 from fairlead.cluster.store.typetable import OBJECT_META, Decoder, FieldKind, TypeField, TypeStruct, TypeTable
+from fairlead.core.model.times import seconds_of
 from fairlead.errors import BadRequest, Invalid
 
 if TYPE_CHECKING:
@@ -306,7 +308,7 @@ def _as_int_or_string(field: TypeField, value: Any, unknown: list[str]) -> Any:
 
 
 def _as_time(field: TypeField, value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str or (value and not _looks_like_time(value)):
+    if type(value) is not str or (value and not _is_time(value)):
         raise _WrongType
     return value
 
@@ -340,6 +342,17 @@ _DIGITS = frozenset("0123456789")
 
 
 @lru_cache(maxsize=4096)  # most of what is written at one time names that time
+def _is_time(text: str) -> bool:
+    """Whether a text names a moment, so that later readers need not check it."""
+    if not _looks_like_time(text):
+        return False
+    try:
+        seconds_of(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
 def _looks_like_time(text: str) -> bool:
     return (
         len(text) >= 20
@@ -449,8 +462,29 @@ def _unreadable(field: TypeField, value: Any) -> str:
         return ""
     if field.kind in (FieldKind.TIME, FieldKind.MICRO_TIME):
         layout = "2006-01-02T15:04:05" + (".000000" if field.kind is FieldKind.MICRO_TIME else "") + "Z07:00"
+        if (part := _out_of_range(value)) is not None:
+            return f'parsing time "{value}": {part} out of range'
         return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
     return f"illegal base64 data at input byte {_bad_base64(value)}" if field.kind is FieldKind.BYTES else ""
+
+
+def _out_of_range(text: str) -> str | None:
+    """The first part of what looks like a time that no moment has."""
+    if not _looks_like_time(text):
+        return None
+    year, month, day, hour, minute, second = (int(text[at : at + 2]) for at in (2, 5, 8, 11, 14, 17))
+    if not 1 <= month <= 12:
+        return "month"
+    if not 1 <= day <= monthrange(100 * int(text[:2]) + year or 4, month)[1]:
+        return "day"
+    return next(
+        (
+            name
+            for name, value, end in (("hour", hour, 24), ("minute", minute, 60), ("second", second, 60))
+            if value >= end
+        ),
+        None,
+    )
 
 
 _GO_NAMES = {str: "string", int: "int64", float: "float64", bool: "bool", list: "slice", dict: "map"}

@@ -42,7 +42,7 @@ def _path(*names: str, default: str = "") -> Extract:
 
 
 def _path_of_two(outer: str, inner: str, default: str) -> Extract:
-    """The same for the usual paths. Every change of a pod is asked for its phase, before and after."""
+    """The same for the usual paths. Every change of a pod is looked up by its phase, before and after."""
 
     def extract(doc: Doc) -> str:
         part = doc.get(outer)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fairlead.client.port import EVERYTHING, Page, Query
 from fairlead.cluster.custom.catalog import Catalog
 from fairlead.cluster.store.binding_room import BindingRoom
-from fairlead.cluster.store.commits import Commits
+from fairlead.cluster.store.commits import Commits, Kept
 from fairlead.cluster.store.conversion import convert
 from fairlead.cluster.store.definition_cleanup import DefinitionCleanup
 from fairlead.cluster.store.eviction import evict
@@ -53,6 +54,20 @@ Warnings: TypeAlias = list[str]
 Names: TypeAlias = list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """How many events are kept for watches and for how long, how many ended pods and events are kept (`ended`), and how
+    many decoded documents; None is all."""
+
+    history: int = HISTORY_EVENTS
+    history_seconds: float = HISTORY_SECONDS
+    ended: RetentionLimits = field(default_factory=RetentionLimits)
+    decoded: int | None = DECODED_DOCUMENTS
+
+
+_LIMITS = StoreLimits()
+
+
 class Store:
     """The objects, their history and the rules for changing them. Also the DocView that controllers read.
 
@@ -65,33 +80,26 @@ class Store:
         rng: Random,
         registry: Registry | None = None,
         journal: Journal | None = None,
-        history: int = HISTORY_EVENTS,
-        history_seconds: float = HISTORY_SECONDS,
-        limits: RetentionLimits | None = None,
-        decoded: int | None = DECODED_DOCUMENTS,
+        limits: StoreLimits = _LIMITS,
         hooks: Mapping[Kind, KindHooks] | None = None,
         check_bindings: bool = False,
     ) -> None:
         self.registry = registry or Registry()
-        self._clock, self._journal = clock, journal
+        self.clock, self._journal = clock, journal
         self._table = ObjectTable()
-        self._decoded = DecodedCache(decoded)
-        self._retention = Retention(limits or RetentionLimits())
-        self._history = History(version=0, limit=history, age=history_seconds)
+        self._decoded = DecodedCache(limits.decoded)
+        self._retention = Retention(limits.ended)
+        self._history = History(version=0, limit=limits.history, age=limits.history_seconds)
         catalog = Catalog(self.registry)
         room = BindingRoom() if check_bindings else None
         self._commits = Commits(
-            self._table,
-            catalog,
-            self._history,
-            self._retention,
+            Kept(self._table, catalog, self._history, self._retention, self._decoded),
             clock=clock,
-            decoded=self._decoded,
             journal=journal,
             room=room,
         )
         if journal is not None:
-            self._started = self._clock()
+            self._started = self.clock()
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
         self._verbs = Verbs(self, clock=clock, rng=rng, hooks=hooks, room=room)
@@ -106,10 +114,6 @@ class Store:
     @property
     def resource_version(self) -> int:
         return self._commits.version
-
-    @property
-    def now(self) -> float:
-        return self._clock()
 
     @property
     def durable(self) -> bool:
@@ -195,7 +199,7 @@ class Store:
         wake: Callable[[], None] | None = None,
     ) -> Subscription:
         """Follow a kind: from a version, or (without one) beginning with all there is as ADDED."""
-        kind = self.served(kind)
+        kind = self.registry.served(kind)
         selection = Selection(kind, query)
         version = parse_version(query.resource_version)
         if version > self._commits.version:
@@ -212,15 +216,12 @@ class Store:
     def unsubscribe(self, follower: Subscription | Feed) -> None:
         self._history.leave(follower)
 
-    def served(self, kind: Kind) -> Kind:
-        """The kind under which objects of this group, version and plural are served just now: for kinds that users
-        define, another one after every change of the definition."""
-        return self.registry.by_resource(kind.group, kind.version, kind.plural) or kind
-
     def feed(self, watches: Iterable[Watch | Kind]) -> Feed:
         """All changes of these kinds in one order, beginning with all there is."""
         selections = [
-            Selection(watch) if isinstance(watch, Kind) else Selection(self.served(watch.kind), Query.of(watch))
+            Selection(watch)
+            if isinstance(watch, Kind)
+            else Selection(self.registry.served(watch.kind), Query.of(watch))
             for watch in watches
         ]
         feed = Feed(selections, self.shown)
@@ -279,12 +280,12 @@ class Store:
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction of the journal. If it cannot be written, none of them happened and the
-        error is raised at the end; nobody may be told of their success before that."""
+        error is raised at the end; nobody may be notified of their success before that."""
         return self._commits.batch()
 
     def tick(self) -> None:
         """Delete events that have expired and ended pods that are too many, and forget old history."""
-        now = self._clock()
+        now = self.clock()
         self._history.compact(now)
         with self.batch():
             for kind, key in self._retention.due(now):

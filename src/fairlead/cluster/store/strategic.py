@@ -150,7 +150,7 @@ def _check_directive(element: Doc) -> None:
 
 
 def _check_order(new: list[Any], order: Any, key: str) -> None:
-    """What the patch brings must stand in the order that the patch asks for."""
+    """What the patch brings must stand in the order that the patch requests."""
     if not isinstance(order, list):
         return
     brought = [one for one in new if not (isinstance(one, dict) and one.get(_PATCH) == "delete")]

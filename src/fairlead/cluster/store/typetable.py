@@ -1,7 +1,7 @@
 """The generated schema turned into linked records: structs and their fields, ready for quick lookups.
 
 Types refer to each other in circles, so a Struct is made empty, remembered under its name, and then filled. Only what
-is asked for is ever built: a process that never sees a CronJob never compiles one.
+is requested is ever built: a process that never sees a CronJob never compiles one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from fairlead.cluster.store.deletion import (
     RETURNS_THE_OBJECT,
     DeleteOptions,
     check_preconditions,
-    farewell,
+    last_state,
     may_go,
     terminating,
 )
@@ -111,7 +111,7 @@ class Verbs:
         self._specs = KnownSpecs()
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
-        """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
+        """The outcome of any write. Unknown fields are named in `warnings`, if the caller wants them."""
         verb, subresource = write.verb, write.subresource
         if subresource and (subresource not in SERVED_SUBRESOURCES or subresource not in write.kind.subresources):
             raise not_found_path()
@@ -360,8 +360,8 @@ class Verbs:
         self._admission.delete(kind, write.name)
         after = terminating(kind, doc, options, now)
         if kind is kinds.CUSTOM_RESOURCE_DEFINITION and "deletionTimestamp" not in doc["metadata"]:
-            after = self._doomed(doc, options)
-        last = farewell(kind, doc, now) if after is None else None
+            after = self._being_deleted(doc, options)
+        last = last_state(kind, doc, now) if after is None else None
         if after is not None or kind in RETURNS_THE_OBJECT:
             reply = self._shown_as(write.kind)
         else:
@@ -369,7 +369,7 @@ class Verbs:
             reply = lambda _: success(write.kind, write.name, uid)  # noqa: E731
         return VerbOutcome(kind, before, after, reply, last=last, dry_run=options.dry_run)
 
-    def _doomed(self, doc: Doc, options: DeleteOptions) -> Doc:
+    def _being_deleted(self, doc: Doc, options: DeleteOptions) -> Doc:
         """A definition goes when its objects are gone; the Store sees to that."""
         kind, now = kinds.CUSTOM_RESOURCE_DEFINITION, self._clock()
         marked = terminating_status(doc, timestamp(now))

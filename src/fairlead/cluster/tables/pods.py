@@ -1,7 +1,7 @@
 """The row of a pod: the one STATUS word that users read, and what went into it.
 
-The word is the phase, unless a container has something more telling: a waiting reason, an exit code, an init container
-on its way; and Terminating when the pod was told to go.
+The word is the phase, unless a container has something more specific: a waiting reason, an exit code, an init container
+on its way; and Terminating when the pod is being deleted.
 """
 
 from __future__ import annotations

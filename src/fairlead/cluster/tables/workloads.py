@@ -79,20 +79,20 @@ def _job(doc: Doc, now: float) -> list[Any]:
     return [name(doc), _job_status(doc), _completions(doc), _duration(doc, now), age(doc, now), *_wide(spec)]
 
 
-_TELLING = (("Complete", "Complete"), ("Failed", "Failed"))
-_LESS_TELLING = (
+_FINAL_CONDITIONS = (("Complete", "Complete"), ("Failed", "Failed"))
+_OTHER_CONDITIONS = (
     ("Suspended", "Suspended"), ("FailureTarget", "FailureTarget"), ("SuccessCriteriaMet", "SuccessCriteriaMet"),
 )  # fmt: skip
 
 
 def _job_status(doc: Doc) -> str:
     true = {one.get("type") for one in doc.get("status", {}).get("conditions", ()) if one.get("status") == "True"}
-    for condition, word in _TELLING:
+    for condition, word in _FINAL_CONDITIONS:
         if condition in true:
             return word
     if "deletionTimestamp" in doc["metadata"]:
         return "Terminating"
-    return next((word for condition, word in _LESS_TELLING if condition in true), "Running")
+    return next((word for condition, word in _OTHER_CONDITIONS if condition in true), "Running")
 
 
 def _completions(doc: Doc) -> str:

@@ -95,7 +95,7 @@ def of_controller(name: str) -> tuple[Grant, ...]:
 
 _EFFECTS = {
     "": "this process waits until it may",
-    MODES: "profiles in another manner than kube-scheduler's wait until it may",
+    MODES: "profiles with a scheduling mode of their own wait until it may",
 }
 """What follows when a kind may not be read, by the part of the process that reads it."""
 

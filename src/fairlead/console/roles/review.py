@@ -1,6 +1,6 @@
 """What a starting process says of its rights: each one that it lacks, and what does not work without it.
 
-One SelfSubjectRulesReview answers for nearly everything. What it does not show is asked for one by one, because an
+One SelfSubjectRulesReview answers for nearly everything. What it does not show is requested one by one, because an
 authorizer beside RBAC may allow more than it can list. The answers change nothing: whatever can go on without a right
 goes on, and the rest waits until it is granted.
 """
@@ -32,7 +32,7 @@ _NOWHERE = "fairlead-nowhere"
 """A namespace that nobody has: what holds there holds in all namespaces."""
 
 
-async def tell_what_is_lacking(api: ClusterApi, needs: Needs, leases: Leases) -> None:
+async def log_missing_rights(api: ClusterApi, needs: Needs, leases: Leases) -> None:
     """Log every right that this account lacks."""
     try:
         missing = await lacking(api, needs, leases)
@@ -56,7 +56,7 @@ async def review_rights(connection: Connection, needs: Needs, leases: Leases) ->
 
     api = KubeApi(connection)
     try:
-        await tell_what_is_lacking(api, needs, leases)
+        await log_missing_rights(api, needs, leases)
     finally:
         await api.close()
 

@@ -4,4 +4,6 @@ Reading order: scheduler (one step), intake (changes become events), queue/ (wha
 attempts when), cycle/ (one attempt at a pod, and its binding), binding_driver and step_output (what moves bindings on,
 and what a step writes), gangs/ (many pods together), explain/ (answers about them), guard with quarantine (what is done
 when something raises), what_if/ (the same scheduler on a copy).
+
+Further modules: options, turns, upkeep, watching.
 """

@@ -99,14 +99,14 @@ class BindingDriver:
         """Writes of bindings that have no reply yet."""
         return list(self._binding_of_write)
 
-    def hear(self, replies: Sequence[Reply]) -> None:
+    def take_replies(self, replies: Sequence[Reply]) -> None:
         """Answers of the API arrived: those to writes of bindings move them on."""
-        heard: dict[Binding, list[Reply]] = {}
+        replies_of: dict[Binding, list[Reply]] = {}
         for reply in replies:
             binding = self._binding_of_write.pop(reply.write, None)
             if binding is not None:
-                heard.setdefault(binding, []).append(reply)
-        for binding, own in heard.items():
+                replies_of.setdefault(binding, []).append(reply)
+        for binding, own in replies_of.items():
             if binding.stage is not _ENDED:
                 self._follow(binding, self.advance, own)
 

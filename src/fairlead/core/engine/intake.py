@@ -1,6 +1,6 @@
 """Intake: what a watch event changes in the Cluster and in the Backlog. Every watch event goes through here, once.
 
-It updates the Cluster and then tells the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
+It updates the Cluster and then notifies the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
 that may wake parked pods. The routing is that of kube-scheduler's event handlers.
 """
 
@@ -176,7 +176,7 @@ class Intake:
         key = f"{group.api}:{group.key}"
         self._backlog.gang_changed(key, now, group=True)
         gang = self._cluster.gangs.get(key)
-        if gang is not None and old is not None and new is not None and old.wishes != new.wishes:
+        if gang is not None and old is not None and new is not None and old.preferences != new.preferences:
             self._backlog.activate(gang.pending()[:1], now)
 
 

@@ -1,11 +1,12 @@
 """SchedulingMode: one way to place pods, of which a Scheduler has several side by side over the same cluster.
 
-    Scheduler.step: changes ─▶ hear(replies) ─▶ look_after ─▶ step, each of every mode in turn
+    Scheduler.step: changes ─▶ take_replies(replies) ─▶ look_after ─▶ step, each of every mode in turn
     BindingDriver:  a binding ─▶ bound, failed, holds, permitted, try_again, of the mode that placed its pod
 
 PodMode (pod_mode.py) places the pods of kube profiles one by one and is always there. A profile whose field `mode` is
-set has another one: `ModeSettings.made_by` names what makes it from the SchedulerParts. A mode serves all profiles that
-have settings of its own, and stays when there are none any more: what it has placed may still fail.
+set has another one: `ModeSettings.made_by` is its name among the modes of the families (`Family.modes`), which make it
+from the SchedulerParts. A mode serves all profiles that have settings of its own, and stays when there are none any
+more: what it has placed may still fail.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.core.family import resolve
+from fairlead.core.family import families, resolve
 
 if TYPE_CHECKING:
     from random import Random
@@ -56,7 +57,7 @@ class SchedulerParts:
 
 
 class Placer(Protocol):
-    """Whoever placed a pod. The BindingDriver says what becomes of the binding; the bodies here are those of a mode
+    """What placed a pod. The BindingDriver says what becomes of the binding; the bodies here are those of a mode
     that does not hold places for gangs."""
 
     def bound(self, binding: Binding) -> None:
@@ -84,6 +85,9 @@ class SchedulingMode(Placer, Protocol):
     """One way to place pods. What it writes goes into SchedulerParts.output, and the pods that it places to
     SchedulerParts.binding_driver. The bodies here are those of a mode with nothing to do or to say."""
 
+    is_held: bool = False
+    """Whether it has to wait, because this account may not read what it needs."""
+
     # ---- profiles ----
 
     def serves(self, profile: Profile) -> bool:
@@ -97,7 +101,7 @@ class SchedulingMode(Placer, Protocol):
 
     # ---- a step, in this order ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         """Take in what became of earlier writes."""
         return
 
@@ -157,5 +161,11 @@ def missing_modes(
     for profile in profiles:
         if not any(mode.serves(profile) for mode in (*modes, *made)):
             assert profile.mode is not None
-            made.append(resolve(profile.mode.made_by)(parts))
+            made.append(_maker(profile.mode.made_by)(parts))
     return tuple(made)
+
+
+def _maker(name: str) -> Callable[[SchedulerParts], SchedulingMode]:
+    (target,) = (family.modes[name] for family in families() if name in family.modes)
+    maker: Callable[[SchedulerParts], SchedulingMode] = resolve(target)
+    return maker

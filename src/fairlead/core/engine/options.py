@@ -16,6 +16,8 @@ class Options:
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
     unschedulable_limit: float = 300.0
+    pops_from_backoff: bool = True
+    """Whether a pod is tried before its backoff ends when no other waits; the gate SchedulerPopFromBackoffQ."""
     unanswered_binds: int = 1000
     """Pods are not placed while so many binds have no answer."""
     evictions_in: tuple[str, str] | None = None

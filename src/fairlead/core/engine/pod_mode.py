@@ -69,8 +69,8 @@ class PodMode(SchedulingMode):
 
     # ---- a step ----
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
-        self._output.add(self.evictions.hear(replies, now))
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
+        self._output.add(self.evictions.take_replies(replies, now))
         # victims that had a place and no bind yet
         self._parts.binding_driver.look_after(self._parts.bindings.ended())
 
@@ -191,8 +191,9 @@ class PodMode(SchedulingMode):
         rejected, now = binding.status.code.rejected, self._output.now
         if freed is not None and not rejected:
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now)
-        failure = replace(refused_on_node(binding.status), told=binding.told)
-        keeps = binding.keeps_nomination or (not rejected and self._backlog.nominator.has_promised(binding.pod.uid))
+        failure = replace(refused_on_node(binding.status), announced=binding.announced)
+        promised = not rejected and self._backlog.nominator.has_promised(binding.pod.uid)
+        keeps = binding.ending.keeps_nomination or promised
         self._fail(binding.entry, replace(failure, nominated=None) if keeps else failure)
         if freed is not None and rejected:
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=_missed(binding, keeps=keeps))
@@ -248,7 +249,7 @@ def _missed(binding: Binding, *, keeps: bool) -> Callable[[Entry], bool]:
     """Who may have missed the place that a refused pod gives back: every other pod. If a group gives the place back,
     only those whose last attempt found it taken or promised: two groups that each find half of their room would
     otherwise wake each other for ever."""
-    together, gives_up_promise = binding.together, bool(binding.cycle.pod.nominated_node) and not keeps
+    together, gives_up_promise = binding.ending.together, bool(binding.cycle.pod.nominated_node) and not keeps
     since = binding.entry.cycle if together and not gives_up_promise else -1
     own = together | {binding.pod.uid}
     return lambda entry: entry.pod.uid not in own and entry.cycle > since

@@ -7,7 +7,7 @@
 PodMode (pod_mode.py) makes the attempts of kube profiles; profiles may bring other modes (modes.py). Changes are taken
 in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes, so the table needs
 no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine. Nothing is logged;
-`decisions` is data for telemetry and whoever else reads it.
+`decisions` is data for telemetry and other readers.
 """
 
 from __future__ import annotations
@@ -58,12 +58,15 @@ class Scheduler:
             initial_backoff=options.initial_backoff,
             max_backoff=options.max_backoff,
             unschedulable_limit=options.unschedulable_limit,
+            pops_early=options.pops_from_backoff,
             extra_interests=interests_of_extenders(profiles),
         )
         bindings = BindingsUnderWay(options.unanswered_binds)
-        self.guard = Guard(cluster, bindings, self.backlog.complaints)
+        effects = Effects()
+        self.guard = Guard(cluster, bindings, self.backlog.complaints, effects.raised)
         recorder = EventRecorder(options.instance, announces=options.announces)
-        self.output = StepOutput(recorder, Explanations(cluster.table), DecisionLog(), self.backlog.nominator)
+        explanations = Explanations(cluster.table, effects.raised)
+        self.output = StepOutput(recorder, explanations, DecisionLog(), self.backlog.nominator)
         self.binding_driver = BindingDriver(cluster, self.backlog, bindings, self.guard, self.output)
         self.intake = Intake(cluster, self.backlog, self.binding_driver)
         self.parts = SchedulerParts(
@@ -75,7 +78,7 @@ class Scheduler:
             self.guard,
             self.output,
             recorder,
-            Effects(),
+            effects,
             FirstOfEquals() if options.first_of_equals else Random(options.seed),
         )
         self.pods = PodMode(self.parts)
@@ -84,7 +87,6 @@ class Scheduler:
         self._follow(profiles)
         self.upkeep = Upkeep(profiles, cluster)
         self.ledger = EvictionLedger(options.evictions_in)
-        self._modes_held = False
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
 
@@ -95,10 +97,10 @@ class Scheduler:
         output, modes, look_after, bindings = self.output, self.modes, self.binding_driver.look_after, self.bindings
         output.begin(now)
         self.guard.take_in(changes, now, self.intake.take)
-        self.binding_driver.hear(replies)
-        self.ledger.hear(replies)
+        self.binding_driver.take_replies(replies)
+        self.ledger.take_replies(replies)
         for mode in modes:
-            mode.hear(replies, now)
+            mode.take_replies(replies, now)
         if self._needs_owners():
             return output.writes
         self.backlog.flush(now)
@@ -109,7 +111,7 @@ class Scheduler:
         look_after(bindings.due(now, self.cluster.table.alive))
         self.guard.do("looking after statuses", self.upkeep.step, now, output)
         for mode in modes:
-            if mode is self.pods or not self._modes_held:
+            if not mode.is_held:
                 mode.step(now, changes, self.interrupted_by)
         self.guard.tick(now)
         output.add(self.parts.effects.take_writes())
@@ -126,10 +128,11 @@ class Scheduler:
 
     def hold(self, parts: Collection[str]) -> None:
         """Let these parts wait from now on: nobody may read what they need."""
-        self._modes_held = MODES in parts
+        for mode in self.modes[1:]:
+            mode.is_held = MODES in parts
 
     def wake_at(self) -> float | None:
-        modes = self.modes[:1] if self._modes_held else self.modes
+        modes = [mode for mode in self.modes if not mode.is_held]
         times = [self.bindings.wake_at(), self.upkeep.wake_at(), *(mode.wake_at(self.now) for mode in modes)]
         return min([at for at in times if at is not None], default=None)
 
@@ -170,7 +173,7 @@ class Scheduler:
             mode.reconfigure(profiles)
 
     def measure(self, meter: Meter | None) -> None:
-        """Measure times from now on. Whoever wants that brings a clock."""
+        """Measure times from now on, with this clock."""
         self.output.measure(meter)
 
     def go_alone(self) -> None:

@@ -1,4 +1,4 @@
-"""StepOutput: what one step of the Scheduler writes, and what it tells about pods: events, conditions, decisions.
+"""StepOutput: what one step of the Scheduler writes, and what it reports about pods: events, conditions, decisions.
 
 The attempt, the bindings and the gangs all add to it, so that the writes of a step are in the order in which they were
 decided. It knows what time it is in this step; nobody below the Scheduler asks a clock.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import Failure, status_patch
 from fairlead.core.model.figures import Decision
 
@@ -30,7 +31,7 @@ class StepOutput:
         self._recorder, self._nominator = recorder, nominator
         self.explanations, self.decisions = explanations, decisions
         self.meter: Meter | None = None
-        """Whoever wants times measured brings a clock."""
+        """Set to enable timing metrics."""
         self.writes: list[Write] = []
         self.now = 0.0
 
@@ -49,15 +50,20 @@ class StepOutput:
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Write an Event about a pod."""
         self.writes += self._recorder.record(
-            pod, now=self.now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
+            pod,
+            EventText(kind=kind, reason=reason, action=action, note=note),
+            now=self.now,
+            controller=pod.scheduler_name,
         )
 
     def condition(
-        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
     ) -> str:
-        """Write the condition PodScheduled and the nominated node, unless the pod says so already or was `told`.
-        Returns the node that it is told, if any."""
-        patch = status_patch(pod, now=self.now, reason=reason, message=message, nominated=nominated, told=told)
+        """Write the condition PodScheduled and the nominated node, unless the pod says so already or it was
+        `announced`. Returns the node that is written, if any."""
+        patch = status_patch(
+            pod, now=self.now, reason=reason, message=message, nominated=nominated, announced=announced
+        )
         if patch is None:
             return ""
         self.writes.append(patch)
@@ -68,17 +74,17 @@ class StepOutput:
         if failure.nominated is None:
             self._nominator.observe(pod)
         else:
-            self._nominator.nominate(pod, failure.nominated, place=failure.told)
+            self._nominator.nominate(pod, failure.nominated, place=failure.announced)
         self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
         said = (failure.reason, failure.message)
-        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)
+        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, announced=failure.announced)
         rejected = failure.status.code.rejected
         nominated = self._nominator.node_of(pod.uid)
         self.explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)
         self.decided(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
 
     def decided(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
-        """Add a decision for telemetry and whoever else reads them."""
+        """Add a decision for telemetry and other readers."""
         waited = self.now - (entry.first_attempt if entry.first_attempt is not None else self.now)
         decision = Decision(
             self.now,

@@ -7,6 +7,7 @@ or `reserve`. `copy` gives a trial its own notes, so that nothing of a trial is 
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,38 +22,31 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Cycle:
     """One attempt to place one pod: the pod, the cluster, and what plugins note about them."""
 
-    __slots__ = (
-        "aside", "cluster", "effects", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results",
-        "rng", "view",
-    )  # fmt: skip
-
-    def __init__(
-        self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random, effects: Effects
-    ) -> None:
-        self.pod = pod
-        self.cluster = cluster
-        self.profile = profile
-        self.now = now
-        self.rng = rng
-        self.effects = effects
-        """What plugins ask for besides their answers."""
-        self.notes: dict[str, Any] = {}
-        self.no_filter: set[str] = set()
-        """Plugins that stepped aside in `pre_filter`: they are not called at `filter`, `add_pod` and `remove_pod`."""
-        self.no_score: set[str] = set()
-        """Plugins that stepped aside in `pre_score`."""
-        self.aside = False
-        """Whether all plugins that are not cached stand aside for the pod (`CachedPlugin.stands_aside`)."""
-        self.results: SignatureResults | None = None
-        """Cached results for pods like this one."""
-        self.view: RowView | None = None
-        """Rows that `before_pre_filter` has the pod see otherwise than they are; None if none, or if they are shown
-        already."""
-        self.meter: Meter | None = None
-        """Measures the time that plugins take, in the few cycles that are measured."""
+    pod: Pod
+    cluster: Cluster
+    profile: Profile
+    now: float
+    rng: Random
+    effects: Effects
+    """What plugins request besides their answers."""
+    notes: dict[str, Any] = field(init=False, default_factory=dict)
+    no_filter: set[str] = field(init=False, default_factory=set)
+    """Plugins that stepped aside in `pre_filter`: they are not called at `filter`, `add_pod` and `remove_pod`."""
+    no_score: set[str] = field(init=False, default_factory=set)
+    """Plugins that stepped aside in `pre_score`."""
+    aside: bool = field(init=False, default=False)
+    """Whether all plugins that are not cached stand aside for the pod (`CachedPlugin.stands_aside`)."""
+    results: SignatureResults | None = field(init=False, default=None)
+    """Cached results for pods like this one."""
+    view: RowView | None = field(init=False, default=None)
+    """Rows that `before_pre_filter` has the pod see otherwise than they are; None if none, or if they are shown
+    already."""
+    meter: Meter | None = field(init=False, default=None)
+    """Measures the time that plugins take, in the few cycles that are measured."""
 
     def copy(self) -> Cycle:
         """The same attempt with notes of its own, for a trial. A note that changes in `add_pod` and `remove_pod` has a

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fairlead.core.framework.calls import all_stand_aside, call_plugin, check_range, passing, refusals_by
+from fairlead.core.framework.calls import all_stand_aside, call_plugin, check_range, passing, refusals_by, scores_by
 from fairlead.core.framework.plugin import Scope, takes_part
 from fairlead.core.framework.points import ALL_NODES, PreFilterAnswer, PreFilterResult, merge_pre_filter, prescore_error
 from fairlead.core.framework.results.cache import ResultCache
@@ -102,7 +102,7 @@ class Evaluator:
         results = self.catch_up(cycle)
         ok = results.ok[: cycle.cluster.table.high]
         if plugins is None:  # most often all of them have stepped aside
-            plugins = () if results.plan.uncached_filter_names <= cycle.no_filter else results.plan.uncached_filters
+            plugins = () if results.plan.uncached.filter_names <= cycle.no_filter else results.plan.uncached.filters
         uncached = self._refused_uncached(cycle, plugins) if plugins else None
         return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
 
@@ -127,8 +127,8 @@ class Evaluator:
         assert results is not None
         called = results.called_in_runs
         return called is not None and (
-            results.plan.uncached_filter_names <= cycle.no_filter
-            or all(p.name in cycle.no_filter or p in called for p in results.plan.uncached_filters)
+            results.plan.uncached.filter_names <= cycle.no_filter
+            or all(p.name in cycle.no_filter or p in called for p in results.plan.uncached.filters)
         )
 
     def called_in_runs(self, cycle: Cycle) -> list[CachedPlugin]:
@@ -164,9 +164,9 @@ class Evaluator:
         """What a plugin that is not cached scores every one of these rows with; None if it is not the same for all."""
         results = cycle.results
         assert results is not None
-        if plugin.name in cycle.no_score or plugin not in results.plan.uncached_scorers:
+        if plugin.name in cycle.no_score or plugin not in results.plan.uncached.scorers:
             return 0
-        said = call_plugin(plugin, "score", cycle, nodes)
+        said = scores_by(plugin, cycle, nodes)
         return said if isinstance(said, int) else None
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
@@ -236,8 +236,8 @@ class Evaluator:
         if cycle.aside:
             said = results.aside.scores
         else:
-            scorers = results.plan.uncached_scorers
-            said = {p.name: call_plugin(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
+            scorers = results.plan.uncached.scorers
+            said = {p.name: scores_by(p, cycle, nodes) for p in scorers if p.name not in cycle.no_score}
             if not all(isinstance(answer, int) for answer in said.values()):
                 return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
@@ -260,7 +260,7 @@ class Evaluator:
                 continue
             raw = said.get(plugin.name)
             if raw is None:
-                raw = nodes.take(scored.column) if scored is not None else call_plugin(plugin, "score", cycle, nodes)
+                raw = nodes.take(scored.column) if scored is not None else scores_by(plugin, cycle, nodes)
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
                 offset += raw * weight
@@ -286,7 +286,7 @@ class Evaluator:
             raise FairleadError(results.score_error)
         if cycle.aside:
             return
-        for plugin in results.plan.uncached_pre_scorers:
+        for plugin in results.plan.uncached.pre_scorers:
             if plugin.name not in cycle.no_score:
                 said = call_plugin(plugin, "pre_score", cycle, nodes)
                 if said is not None and (error := prescore_error(plugin, said, cycle.no_score)) is not None:

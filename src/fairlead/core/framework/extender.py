@@ -1,6 +1,6 @@
 """Extender: the contract of kube-scheduler's HTTP extenders, which filter, score, preempt or bind from outside.
 
-Only the contract is here; client/extender.py speaks HTTP. Extenders are called after all filters, one after the
+Only the contract is here; kube/extenders speaks HTTP. Extenders are called after all filters, one after the
 other, each about the nodes that are left.
 """
 

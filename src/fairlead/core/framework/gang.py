@@ -78,7 +78,7 @@ class Considered:
 
 class TrialFollower(Protocol):
     """Follows a trial that makes room for a gang, so that what a plugin keeps besides the table is as the trial has
-    it. What a rollback undoes is told like any other step; `end` undoes the rest."""
+    it. What a rollback undoes is reported like any other step; `end` undoes the rest."""
 
     def added(self, pod: Pod, row: int) -> None: ...
 

@@ -12,11 +12,13 @@ but its name. `reads` narrows that, so that more pods share an answer. `rows_one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from fairlead.core.framework.calls import whole_scores
 from fairlead.core.framework.plugin import Interest, Scope
 from fairlead.core.framework.results.cached_plugin import CachedPlugin
 from fairlead.core.framework.results.pod_parts import unknown_parts
@@ -24,6 +26,7 @@ from fairlead.core.model import events
 from fairlead.core.model.events import ActionType, ClusterEvent
 from fairlead.core.model.reasons import Reason, Reject, Verdict
 from fairlead.core.state.nodes import NodeRow
+from fairlead.errors import WrongAnswer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.table import NodeTable
 
 READS = frozenset({"spec", "node", "labels", "annotations", "namespace"})
-Fits = Callable[["Pod", NodeRow], bool]
+Fits = Callable[["Pod", NodeRow], bool | None]
 Rates = Callable[["Pod", NodeRow], float]
 
 WAKE_UPS = {
@@ -90,13 +93,24 @@ class _Lifted(CachedPlugin):
 
     scope = Scope.ROW
 
-    def __init__(self, name: str, reads: Iterable[str], told: str | None) -> None:
+    def __init__(self, name: str, reads: Iterable[str], doc: str | None) -> None:
         self.name = name
         self.reads = frozenset(reads)
         self.rows_one_by_one = 0
-        self.__doc__ = told
+        self.__doc__ = doc
         if unknown := unknown_parts(self.reads - {"name"}) + sorted(self.reads & {"name"}):
             raise ValueError(f"reads: {', '.join(unknown)} is not one of {', '.join(sorted(READS))}")
+
+    def named(self, name: str) -> Self:
+        """The plugin under the name by which a configuration lists it."""
+        if name == self.name:
+            return self
+        other = copy(self)
+        other._call_it(name)
+        return other
+
+    def _call_it(self, name: str) -> None:
+        self.name = name
 
     def _row(self, table: NodeTable, row: int) -> NodeRow | None:
         """The row for the function to look at; None if no node has it."""
@@ -120,8 +134,13 @@ class NodeFilter(_Lifted):
         super().__init__(name, reads, fits.__doc__)
         self._fits = fits
         self._interests = interests
-        self._reason = Reason(name, reason, final)
-        self._verdict = Verdict(name, (reason,), final)
+        self._text, self._final = reason, final
+        self._call_it(name)
+
+    def _call_it(self, name: str) -> None:
+        super()._call_it(name)
+        self._reason = Reason(name, self._text, self._final)
+        self._verdict = Verdict(name, (self._text,), self._final)
 
     def __call__(self, pod: Pod, node: NodeRow) -> bool:
         return bool(self._fits(pod, node))
@@ -135,7 +154,13 @@ class NodeFilter(_Lifted):
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         node = self._row(cycle.cluster.table, row)
-        return self._verdict if node is not None and not self._fits(cycle.pod, node) else None
+        if node is None:
+            return None
+        fits = self._fits(cycle.pod, node)
+        if fits is None:
+            words = "and a filter returns True or False (is a `return` missing?)"
+            raise WrongAnswer(f"it returned None for node {node.name}, {words}")
+        return None if fits else self._verdict
 
 
 class NodeScore(_Lifted):
@@ -152,7 +177,7 @@ class NodeScore(_Lifted):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         node = self._row(cycle.cluster.table, row)
-        return int(self._rates(cycle.pod, node)) if node is not None else 0
+        return int(whole_scores(self._rates(cycle.pod, node), 1)) if node is not None else 0
 
 
 def _interests(wakes_on: str | Sequence[str] | None) -> tuple[Interest, ...] | None:

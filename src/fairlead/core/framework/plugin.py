@@ -166,7 +166,7 @@ class Plugin:
     are called for every pod, so this saves two calls a pod."""
 
     kinds_read: tuple[Kind, ...] = ()
-    """Kinds that it reads and that a scheduler is not told of otherwise."""
+    """Kinds that it reads and that a scheduler does not watch otherwise."""
 
     objects_read: tuple[Watch, ...] = ()
     """What else it reads, where that is only a part of a kind."""
@@ -245,7 +245,7 @@ class Plugin:
         raise NotImplementedError
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
-        """Undo `reserve`; called even if it was not, so it must not mind."""
+        """Undo `reserve`; called even if it was not, so that must be harmless."""
 
     def permit(self, cycle: Cycle, row: int) -> Status | Wait | None:
         """Permit: None binds now, a Wait later, a refusal gives the row back."""

@@ -146,7 +146,7 @@ class Permission:
     status: Status | None = None
     waits: tuple[tuple[str, float], ...] = ()
     message: str = ""
-    """Why it waits, in the words of the last plugin that asked for it."""
+    """Why it waits, in the words of the last plugin that requested it."""
 
 
 PERMITTED = Permission()

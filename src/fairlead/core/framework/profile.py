@@ -25,7 +25,7 @@ class ModeSettings(Protocol):
 
     @property
     def made_by(self) -> str:
-        """ "module:name" of what makes the mode from the SchedulerParts of fairlead.core.engine.modes."""
+        """The name of the mode in the record of its family (`Family.modes`)."""
         ...
 
 

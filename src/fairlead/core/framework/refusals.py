@@ -55,7 +55,7 @@ class Refusals:
 
 
 def trial_statement(trial: Cycle) -> Statement:
-    """A Statement that tells plugins of its placements (`add_pod`, `remove_pod`). `trial` is a copy of the cycle, so
+    """A Statement that notifies plugins of its placements (`add_pod`, `remove_pod`). `trial` is a copy of the cycle, so
     that their notes of the attempt stay as they are."""
     adders = [p for p in trial.profile.at("add_pod") if p.name not in trial.no_filter]
     removers = [p for p in trial.profile.at("remove_pod") if p.name not in trial.no_filter]

@@ -2,7 +2,7 @@
 
 A plugin's `before_pre_filter` may show the table otherwise than it is: a reservation's room is free for the pods that
 may use it. Where all that looks at the table is cached per row, a row that has not changed since a pod of the same kind
-was tried need not be shown: its answers are kept under the view's key. Whoever looks at more calls `show` first.
+was tried need not be shown: its answers are kept under the view's key. A plugin that reads more calls `show` first.
 
 Invariant: answers under a view's key are answers about rows that were shown when they were judged.
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Sums(Protocol):
-    """The amounts that a pod asks for (`asked`), and the refusal of a node that lacks one."""
+    """The amounts that a pod requests (`asked`), and the refusal of a node that lacks one."""
 
     @property
     def asked(self) -> Mapping[str, int]: ...
@@ -81,7 +81,7 @@ def free_of(table: NodeTable, resource: str) -> NDArray[np.int64]:
 
 
 def rooms(table: NodeTable, asked: Mapping[str, int]) -> NDArray[np.int64]:
-    """Of each row, how many more pods that ask for these amounts it could hold, by sums alone."""
+    """Of each row, how many more pods that request these amounts it could hold, by sums alone."""
     slots = table.allocatable_column("pods")[: table.high] - table.pod_count[: table.high]
     found: NDArray[np.int64] = np.where(table.alive[: table.high], np.maximum(slots, 0), 0)
     for resource, amount in asked.items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairlead.core.model.reasons import Verdict
 from fairlead.core.state.nodes import either
+from fairlead.errors import WrongAnswer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,11 @@ UNEXPLAINED = -1
 """In a column of cached codes: nobody has requested yet the reason why the row is refused, if it is."""
 _FEW_REASONS = 8
 """Combinations of so many reasons are few enough to be counted, each by itself."""
+
+
+def wrong_length(given: int, nodes: int) -> WrongAnswer:
+    """What is wrong with a column that has not one entry for each node."""
+    return WrongAnswer(f"it returned a column of {given}, and there are {nodes} nodes to judge")
 
 
 class VerdictCodes:
@@ -88,6 +94,9 @@ class VerdictCodes:
         listed = [reject for reject in rejects if np.count_nonzero(reject.rows)]
         if not listed:
             return None
+        for reject in listed:
+            if len(reject.rows) != size:
+                raise wrong_length(len(reject.rows), size)
         errors = [reject for reject in listed if reject.reason.error]
         if errors:
             return self._with_errors(plugin, [reject for reject in listed if not reject.reason.error], errors, size)

@@ -1,7 +1,7 @@
 """Attendance: who acts on which objects in an embedded cluster, so that nobody waits in silence.
 
 The API stores every kind that it serves, and a pod may name any scheduler. An object that nobody will act on looks
-exactly like one that is about to be acted on, so its creator is told at once: by a warning in the answer, by an Event
+exactly like one that is about to be acted on, so its creator is warned at once: by a warning in the answer, by an Event
 on the object, and by `fairlead explain`.
 """
 

@@ -1,4 +1,4 @@
-"""Container: what one container of a pod asks for, for plugins to which the sum over the pod is not enough.
+"""Container: what one container of a pod requests, for plugins to which the sum over the pod is not enough.
 
 Cards and whole CPUs are given to containers, not to pods. Init containers are kept too, marked as such.
 """

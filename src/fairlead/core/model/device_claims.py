@@ -122,7 +122,7 @@ class Allocation:
 
     @property
     def selector(self) -> NodeSelector | None:
-        """The nodes from which the devices can be used; None for all. It is read when somebody asks: of most
+        """The nodes from which the devices can be used; None for all. It is read on request: of most
         allocations nobody does."""
         return self._selector[0]
 

@@ -18,7 +18,7 @@ from fairlead.core.model.selectors import NodeSelector, SelectorError, parse_nod
 from fairlead.core.model.taints import Taint, parse_taints
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
-"""Every class can be asked for as an extended resource of this name."""
+"""Every class can be requested as an extended resource of this name."""
 
 
 class PoolId(NamedTuple):
@@ -87,7 +87,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Which amounts of a capacity may be asked for."""
+    """Which amounts of a capacity may be requested."""
 
     default: Quantity | None = None
     least: Quantity | None = None

@@ -1,6 +1,6 @@
 """How records read documents: times, and what is said of a document that makes no sense.
 
-Whoever compiles a document either gets a record or a ModelError that names the object and the field, so that one
+Compiling a document gives either a record or a ModelError that names the object and the field, so that one
 malformed object is skipped and reported and never stops the others.
 """
 
@@ -74,7 +74,7 @@ def object_key(document: object) -> str:
 
 def is_older(version: str, known: str) -> bool:
     """Whether a resourceVersion comes before another. Versions of one kind are numbers that grow; where they are not
-    numbers, nobody can tell."""
+    numbers, nobody can know."""
     return version.isdecimal() and known.isdecimal() and int(version) < int(known)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.core.model.html_tables import html_paragraph, html_table
 from fairlead.core.model.records import record
 from fairlead.core.model.times import micro_timestamp
 
@@ -54,7 +55,7 @@ class ProtectedPod:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which a pod asks for more than it finds: quantities as text. `largest` and `free` are the most that
+    """A resource of which a pod requests more than it finds: quantities as text. `largest` and `free` are the most that
     any one of the nodes in question has, and has left."""
 
     resource: str
@@ -121,6 +122,22 @@ class Explanation:
     """What extenders answered, as documents."""
     devices: tuple[Doc, ...] = ()
     """Of each request for devices that is not served, what there is for it, as documents."""
+    traceback: str = ""
+    """Where a plugin raised, if one did: the calls in its own source, as Python prints them."""
+
+    def _repr_html_(self) -> str:
+        where = f" on {self.node}" if self.node else ""
+        refused = ((blocker.plugin, "; ".join(blocker.reasons), blocker.count or "") for blocker in self.blockers)
+        short = ((one.resource, one.asked, one.free, one.largest) for one in self.shortages)
+        scored = [one for one in (self.chosen, self.runner_up) if one is not None]
+        plugins = list(dict.fromkeys(name for one in scored for name in one.scores))
+        scores = ((one.node, one.total, *(one.scores.get(name, "") for name in plugins)) for one in scored)
+        return (
+            html_paragraph(f"{self.namespace}/{self.name}: {self.verdict}{where}", self.message)
+            + html_table(("refused by", "why", "nodes"), refused)
+            + html_table(("resource", "asks for", "most free", "largest node"), short)
+            + html_table(("node", "total", *plugins), scores)
+        )
 
     def to_document(self) -> Doc:
         """The JSON form; docs/explanation.md describes every field."""
@@ -136,6 +153,8 @@ class Explanation:
         }
         if self.at is not None:
             doc["at"] = micro_timestamp(self.at)
+        if self.traceback:
+            doc["traceback"] = self.traceback
         if self.waited is not None:
             doc["waitedSeconds"] = round(self.waited, 6)
         if self.node:

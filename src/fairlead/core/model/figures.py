@@ -33,7 +33,7 @@ class Decision:
 
 
 class LoudDecision(NamedTuple):
-    """A decision about a pod that wants to be told of: its annotation `scheduling.fairlead.io/verbosity` is 2 or more.
+    """A decision about a pod that is to be logged: its annotation `scheduling.fairlead.io/verbosity` is 2 or more.
     From 4 on `explanation` says what was looked at."""
 
     decision: Decision
@@ -41,7 +41,7 @@ class LoudDecision(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One measured call of a plugin. `point` is the name of the method; `cycle` tells calls of one cycle apart.
+    """One measured call of a plugin. `point` is the name of the method; `cycle` distinguishes cycles.
     `began` is by the meter's clock."""
 
     cycle: int
@@ -89,6 +89,8 @@ class Figures:
     pods: int = 0
     assumed: int = 0
     preemptions: int = 0
+    evicted: Mapping[str, int] = field(default_factory=dict)
+    """By rule: pods that were evicted."""
     rows_judged: int = 0
     domains_tried: int = 0
     rows_one_by_one: Mapping[str, int] = field(default_factory=dict)

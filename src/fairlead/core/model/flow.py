@@ -37,7 +37,7 @@ _DELETED = Happened.DELETED
 
 
 class Verb(Enum):
-    """What a Write asks for."""
+    """What a Write requests."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -99,7 +99,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a Controller wants to hear about: a kind, optionally narrowed by selectors as in a list request. Of an
+    """What a Controller subscribes to: a kind, optionally narrowed by selectors as in a list request. Of an
     `optional` one there are none if we may not read it; without, a controller waits until it may. If only a `part` of
     the controller needs it, that part waits: the runtime calls the controller's `hold` with the names of such parts."""
 
@@ -132,8 +132,8 @@ class Controller(Protocol):
 
     @property
     def watches(self) -> Sequence[Watch]:
-        """What to be told of. It may grow from step to step; the next step then brings all objects of what was added,
-        unless the API does not answer within some seconds."""
+        """What it subscribes to. It may grow from step to step; the next step then brings all objects of what was
+        added, unless the API does not answer within some seconds."""
         ...
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:

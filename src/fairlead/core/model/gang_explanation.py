@@ -42,7 +42,7 @@ class GangExplanation:
     at: float | None = None
     attempts: int = 0
     minimum: int = 1
-    """How many are needed; 0 if nobody can tell yet."""
+    """How many are needed; 0 if that is not known yet."""
     members: int = 0
     scheduled: int = 0
     """Members that hold a place now."""
@@ -55,7 +55,7 @@ class GangExplanation:
     tried: tuple[int, int] = (0, 0)
     """In how many domains of how many members were put on nodes to see how many fit."""
     blockers: tuple[tuple[str, int], ...] = ()
-    """What members were told, with how many were told so."""
+    """Messages of members, with how many have each."""
     considered: tuple[ProtectedPod, ...] = ()
     shortages: tuple[Shortage, ...] = ()
     lacks: tuple[Lack, ...] = ()
@@ -141,7 +141,7 @@ class GangExplanation:
 
 
 def _domain(domain: Domain, level: str) -> Doc:
-    """Of one domain. Its level is told if it is not that of the best one."""
+    """Of one domain. Its level is named if it is not that of the best one."""
     doc: Doc = {"name": domain.name, "fits": domain.fits}
     if domain.level != level:
         doc["level"] = domain.level

@@ -47,7 +47,7 @@ class NetworkTopology:
 
     @property
     def narrows(self) -> bool:
-        """Whether it asks for anything: a demand without a limit does not."""
+        """Whether it requests anything: a demand without a limit does not."""
         return not self.hard or self.highest_tier is not None or bool(self.highest_tier_name)
 
 
@@ -115,7 +115,7 @@ class PodGroup:
     first_owner: str = ""
     """The name of the first owner, in control or not."""
     unknown: str = ""
-    """Why nobody can tell yet how many members it needs."""
+    """Why it is not known yet how many members it needs."""
     minimum: int = field(init=False)
     """How many members must run for the group to be of any use."""
 
@@ -124,7 +124,7 @@ class PodGroup:
         object.__setattr__(self, "minimum", minimum)
 
     @property
-    def wishes(self) -> tuple[object, ...]:
+    def preferences(self) -> tuple[object, ...]:
         """What decides where its members may go and when they may start."""
         return self.policy, self.min_member, self.topology_key, self.topology_preferred, self.network_topology
 
@@ -169,7 +169,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         first_owner=(metadata.get("ownerReferences") or [{}])[0].get("name") or "",
         version=version,
         scheduled_condition=_scheduled(status.get("conditions") or (), version),
-        **(reader(document) | topology_wishes(metadata.get("annotations") or EMPTY, api)),
+        **(reader(document) | topology_preferences(metadata.get("annotations") or EMPTY, api)),
     )
 
 
@@ -180,27 +180,27 @@ def _scheduled(conditions: Iterable[Mapping[str, Any]], version: str) -> tuple[s
     return None
 
 
-def topology_wishes(annotations: Mapping[str, str], api: str) -> dict[str, Any]:
-    """What annotations say for groups whose API has no field for it: a topology key, whether it is a wish or a demand,
-    and what the families read beside. (A family's own groups have fields for what it reads of others.)"""
-    wish: dict[str, Any] = {}
+def topology_preferences(annotations: Mapping[str, str], api: str) -> dict[str, Any]:
+    """What annotations say for groups whose API has no field for it: a topology key, whether it is preferred or
+    required, and what the families read beside. (A family's own groups have fields for what it reads of others.)"""
+    found: dict[str, Any] = {}
     if key := annotations.get(TOPOLOGY_KEY_ANNOTATION):
-        wish["topology_key"] = key
+        found["topology_key"] = key
     if annotations.get(TOPOLOGY_MODE_ANNOTATION) == "Preferred":
-        wish["topology_preferred"] = True
-    for own, read in _wishes():
+        found["topology_preferred"] = True
+    for own, read in _preference_readers():
         if api not in own:
-            wish |= read(annotations)
-    return wish
+            found |= read(annotations)
+    return found
 
 
 @cache
-def _wishes() -> tuple[tuple[Collection[str], GroupReader], ...]:
+def _preference_readers() -> tuple[tuple[Collection[str], GroupReader], ...]:
     """What reads the annotations of each family, with the API groups of the family's own groups."""
     return tuple(
-        (resolve(family.group_readers) if family.group_readers else (), resolve(family.group_wishes))
+        (resolve(family.group_readers) if family.group_readers else (), resolve(family.group_preferences))
         for family in families()
-        if family.group_wishes
+        if family.group_preferences
     )
 
 

@@ -231,6 +231,11 @@ class Registry:
     def by_resource(self, group: str, version: str, plural: str) -> Kind | None:
         return self._by_resource.get((group, version, plural))
 
+    def served(self, kind: Kind) -> Kind:
+        """The kind under which objects of this group, version and plural are served just now: for kinds that users
+        define, another one after every change of the definition."""
+        return self.by_resource(kind.group, kind.version, kind.plural) or kind
+
     def by_kind(self, api_version: str, kind: str) -> Kind | None:
         """The kind of a document, by its own `apiVersion` and `kind`."""
         return self._by_kind.get((api_version, kind))

@@ -1,4 +1,4 @@
-"""Lack: one thing of which a pod or a group asks for more than is left, by name and with amounts.
+"""Lack: one thing of which a pod or a group requests more than is left, by name and with amounts.
 
 A queue, a quota, a rack, devices, a reservation or the nodes themselves may be what is short. Explanations list all
 that are, because the first refusal of an attempt names only one. Amounts are quantities as text.

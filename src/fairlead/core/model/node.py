@@ -24,7 +24,7 @@ __all__ = ["Node", "Taint", "compile_node", "node_changes", "zone_key"]
 class Node:
     """`allocatable` holds all resources, `pods` included, without what annotations keep of the node. `images` are
     (names, size in bytes). `features` are the declared ones as listed. `taints_added` are the times of the taints, good
-    only for telling that they changed."""
+    only for noticing that they changed."""
 
     name: str
     uid: str

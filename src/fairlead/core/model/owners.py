@@ -1,8 +1,8 @@
 """Groups that nobody declared: pods of one owner that are to be scheduled as a gang.
 
-The annotation `scheduling.fairlead.io/gang` in a pod template asks for it: with a number, which is how many must start
+The annotation `scheduling.fairlead.io/gang` in a pod template requests it: with a number, which is how many must start
 together, or with `auto`, which means as many as the owner's own document says (core/model/owner_sizes.py). The same
-word as a label of a namespace asks for it on behalf of all pods in it that have such an owner. Which pods belong
+word as a label of a namespace requests it on behalf of all pods in it that have such an owner. Which pods belong
 together is read from the labels that JobSet, LeaderWorkerSet, Ray and Kubeflow put on them, or else from the
 controlling owner.
 """
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.core.model.documents import EMPTY
-from fairlead.core.model.group import GroupPolicy, PodGroup, topology_wishes
+from fairlead.core.model.group import GroupPolicy, PodGroup, topology_preferences
 from fairlead.core.model.owner_sizes import owner_of
 from fairlead.core.model.pod import GANG_ANNOTATION, OWNER_GROUP_API, gang_size, group_ref, owned_group_name
 
@@ -27,17 +27,17 @@ GANG_LABEL = GANG_ANNOTATION
 ABSENT = "waiting for {kind} {key}, which says how many pods start together: it does not exist, or may not be read"
 UNREADABLE = "{kind} {key} does not say how many pods start together: {problem}"
 UNCOUNTABLE = (
-    "nobody can tell how many pods of {owner} start together: write the number into the annotation {annotation}"
+    "it is not known how many pods of {owner} start together: write the number into the annotation {annotation}"
 )
 
 
 def opts_in(labels: Mapping[str, str]) -> bool:
-    """Whether a namespace asks for gangs of all owners that we can read."""
+    """Whether a namespace requests gangs of all owners that we can read."""
     return labels.get(GANG_LABEL) == "auto"
 
 
 def as_namespace_says(pod: Pod, *, opted_in: bool) -> Pod:
-    """The pod with the group that it has if its namespace asks for gangs, or does not. A pod that says anything about
+    """The pod with the group that it has if its namespace requests gangs, or does not. A pod that says anything about
     groups speaks for itself."""
     if GANG_ANNOTATION in pod.annotations or (pod.group_ref is not None and pod.group_ref.api != OWNER_GROUP_API):
         return pod
@@ -48,7 +48,8 @@ def as_namespace_says(pod: Pod, *, opted_in: bool) -> Pod:
 
 
 def owned_group(pod: Pod, size: int, *, unknown: str = "") -> PodGroup:
-    """The group of a pod that belongs to one by its owner. A group without an object has its wishes on its members."""
+    """The group of a pod that belongs to one by its owner. A group without an object has its preferences on its
+    members."""
     assert pod.group_ref is not None
     assert pod.group_ref.api == OWNER_GROUP_API
     name = pod.group_ref.name
@@ -65,7 +66,7 @@ def owned_group(pod: Pod, size: int, *, unknown: str = "") -> PodGroup:
         created=pod.created,
         resource_version="",
         unknown=unknown,
-        **topology_wishes(pod.annotations, OWNER_GROUP_API),
+        **topology_preferences(pod.annotations, OWNER_GROUP_API),
     )
 
 

@@ -128,7 +128,7 @@ class Pod:
 
     @property
     def request(self) -> dict[str, int]:
-        """What it asks for, by resource, in base units: thousandths of a core, bytes, pieces."""
+        """What it requests, by resource, in base units: thousandths of a core, bytes, pieces."""
         return self.shape.request
 
     @property
@@ -241,11 +241,24 @@ def _group_ref(
                 return group_ref(api, namespace, name)
     if name := labels.get(COSCHEDULING_GROUP_LABEL):
         return group_ref(COSCHEDULING_GROUP_API, namespace, name)
-    wish = annotations.get(GANG_ANNOTATION)
-    if wish and (wish == "auto" or gang_size(annotations)):
+    wanted = annotations.get(GANG_ANNOTATION)
+    if wanted and (wanted == "auto" or gang_size(annotations)):
         name = owned_group_name(labels, _controller(owners) if owners else None)
         return group_ref(OWNER_GROUP_API, namespace, name) if name else None
     return None
+
+
+def group_key(document: Mapping[str, Any]) -> str:
+    """The key of the group that a pod's document names; without one the uid of its controller, or the empty text."""
+    metadata, native = document["metadata"], document["spec"].get("schedulingGroup")
+    labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
+    owners = metadata.get("ownerReferences")
+    named = (native.get("podGroupName") or "") if native else ""
+    ref = _group_ref(metadata.get("namespace") or "", named, labels, annotations, owners)
+    if ref is not None:
+        return ref.key
+    owner = _controller(owners) if owners else None
+    return _named_group(labels, annotations) or (owner.uid if owner is not None else "")
 
 
 @cache
@@ -269,8 +282,8 @@ def _named_group(labels: Mapping[str, str], annotations: Mapping[str, str]) -> s
 def gang_size(annotations: Mapping[str, str], *, auto: bool = False) -> int:
     """How many pods of one owner must start together, as far as the pod itself says: a number of its own, or (`auto`)
     that of its LeaderWorkerSet. 0 if it does not."""
-    wish = annotations.get(GANG_ANNOTATION, "auto" if auto else "")
-    size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wish == "auto" else wish
+    wanted = annotations.get(GANG_ANNOTATION, "auto" if auto else "")
+    size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wanted == "auto" else wanted
     return int(size) if size.isascii() and size.isdigit() else 0
 
 

@@ -1,4 +1,4 @@
-"""The quality-of-service class of a pod: Guaranteed, Burstable or BestEffort, from what its containers ask for."""
+"""The quality-of-service class of a pod: Guaranteed, Burstable or BestEffort, from what its containers request."""
 
 from __future__ import annotations
 

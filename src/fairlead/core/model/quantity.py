@@ -6,7 +6,7 @@ pod, after summing, because that is where the original rounds.
 
 Amounts outside int64 are clamped by `value` and `milli` (the original yields 0 or wraps there, which would make the
 largest request of all fit anywhere). Exponents above MAX_EXPONENT are refused instead of being evaluated. What a node
-offers and a pod asks for is clamped further, to MOST_COUNTED, because a table adds up many of them.
+offers and a pod requests is clamped further, to MOST_COUNTED, because a table adds up many of them.
 
 Invariant: `parse_quantity(str(q)) == q`.
 """
@@ -215,7 +215,7 @@ def to_units(resource: str, amount: Quantity) -> int:
 
 @lru_cache(maxsize=16384)
 def nanos_to_units(resource: str, nanos: int) -> int:
-    """The same for a bare number of nanos that a pod asks for; at most MOST_COUNTED."""
+    """The same for a bare number of nanos that a pod requests; at most MOST_COUNTED."""
     return min(MOST_COUNTED, _clamp(_divide_away_from_zero(nanos, _MICRO if resource == "cpu" else _NANO)))
 
 

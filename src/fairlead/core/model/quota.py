@@ -82,7 +82,7 @@ def hard_limits(quota: Doc) -> dict[str, Quantity]:
 
 
 def spelled(resource: str, nanos: int, like: Quantity | None = None) -> str:
-    """An amount as a status tells it; bytes in powers of two."""
+    """An amount as a status shows it; bytes in powers of two."""
     binary = resource.endswith(("memory", "storage")) or "hugepages-" in resource
     return str(Quantity(nanos, BINARY_SI if binary else like.format if like else DECIMAL_SI))
 
@@ -112,7 +112,7 @@ def _pod_usage(pod: Doc) -> Usage:
 
 
 def pod_amounts(spec: Mapping[str, Any], section: str) -> Usage:
-    """What a pod asks for (or is limited to) as a whole: its containers, or its largest start, and overhead."""
+    """What a pod requests (or is limited to) as a whole: its containers, or its largest start, and overhead."""
     running: Usage = {}
     largest: Usage = {}
     for container in spec.get("initContainers") or ():

@@ -1,4 +1,4 @@
-"""What a pod asks for: containers, sidecars, init containers, pod-level requests, overhead and resizes in one sum.
+"""What a pod requests: containers, sidecars, init containers, pod-level requests, overhead and resizes in one sum.
 
 Different readers see different sums, as in the original: a node's books follow a resize in progress, the fit check
 looks at the spec alone, and the fit score neither knows pod-level requests nor resizes and puts a default on every
@@ -19,7 +19,7 @@ Amounts = dict[str, int]
 """Nanos by resource."""
 
 DEFAULT_CONTAINER_REQUEST: Mapping[str, int] = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
-"""What a container is taken to ask for, where it names nothing, when nodes are compared by load."""
+"""What a container is taken to request, where it names nothing, when nodes are compared by load."""
 
 SAYS_RESOURCES = frozenset({"containerStatuses", "initContainerStatuses", "resources"})
 """Where a status may say something of resources: that of a pod without a node has none of these."""
@@ -59,7 +59,7 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests
 
 
 def _nonzero(spec: Mapping[str, Any], resized: _Resize | None, booked: Amounts) -> Amounts:
-    """What is booked, with the defaults for containers; what the pod as a whole asks for needs none."""
+    """What is booked, with the defaults for containers; what the pod as a whole requests needs none."""
     defaults: Mapping[str, int] = DEFAULT_CONTAINER_REQUEST
     if _pod_level(spec):
         defaults = {resource: amount for resource, amount in defaults.items() if resource not in booked}

@@ -1,7 +1,7 @@
 """Label selectors as users type them: `tier in (web,api),!legacy,env!=dev,gen>3`.
 
 The grammar, its oddities (`x in (,a)` has an empty value, `in` may be a key) and the error texts are the original's,
-because they come back to whoever mistyped a selector. Text and document forms of the same selector are equal.
+because they are shown to the author of a wrong selector. Text and document forms of the same selector are equal.
 """
 
 from __future__ import annotations

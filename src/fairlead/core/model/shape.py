@@ -57,7 +57,7 @@ class PodShape:
     """Requests are in base units and always have cpu, memory and ephemeral-storage, and every scalar resource that is
     named, zeros included: `request` is what a node books for the pod (it follows a resize in progress), `fit_request`
     what the fit check wants, `score_request` what the fit score assumes. `exact_request` is `request` in nanos.
-    `containers` have what each asks for by itself; `quality` is the class of service that follows from it."""
+    `containers` have what each requests by itself; `quality` is the class of service that follows from it."""
 
     request: dict[str, int]
     fit_request: dict[str, int]

@@ -1,6 +1,6 @@
 """How busy nodes really are: plain numbers with their times, on a board that is written from outside and read within.
 
-Scheduling neither fetches nor waits. Whoever measures puts all he knows on the board at once; whoever places pods takes
+Scheduling neither fetches nor waits. The meter puts all that it knows on the board at once; the scheduler takes
 what is there when a round opens. `metrics` says where the numbers should come from, as a configuration has it.
 
 Invariant: a mapping that was put on the board is never changed, only replaced.

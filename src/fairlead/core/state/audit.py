@@ -69,7 +69,7 @@ class Audit:
         return differs
 
     def _is_right(self, first: int, end: int) -> bool:
-        """Whether the rows list the pods that they have, and count what those ask for. A look finds nothing, as good as
+        """Whether the rows list the pods that they have, and count what those request. A look finds nothing, as good as
         always, so that this is what looks cost; it takes all pods of its rows at once."""
         table, pods = self._cluster.table, self._cluster.pods
         listed = table.pods[first:end]
@@ -115,7 +115,7 @@ class Audit:
         return ""
 
     def _whole(self) -> str:
-        """What no row can tell: pods that have a row and are listed nowhere."""
+        """What no row shows: pods that have a row and are listed nowhere."""
         cluster = self._cluster
         seated = len(cluster.pods) - [pod_state.place for pod_state in cluster.pods.values()].count(_PENDING)
         listed = int(cluster.table.pod_count.sum())
@@ -136,7 +136,7 @@ class _Amounts:
     def sums(
         self, asked: Sequence[Mapping[str, int]], counts: NDArray[np.intp], resources: Iterable[str]
     ) -> list[list[int]]:
-        """For each resource, what the pods of each row ask for together; `counts` says how many of the requests are
+        """For each resource, what the pods of each row request together; `counts` says how many of the requests are
         those of each row. The sums are differences of running totals: if those overflow, the differences are right."""
         names = [*resources]
         if names != self._resources or len(self._requests) > _SHAPES_KEPT:

@@ -129,12 +129,11 @@ class Cluster:
         self.shapes = Shapes()
         self.refused: list[str] = []
         self.applied = 0
-        """How many changes the API has told."""
+        """How many changes the API has sent."""
         self.indexes: dict[type, Any] = {}
         """What `index` made."""
         self._row_indexes: list[Index] = []
         self._pod_indexes: list[PodIndex] = []
-        self._images_marks = (0, 0)
 
     # ---- reading ----
 
@@ -143,7 +142,7 @@ class Cluster:
         return ((pod_state.pod, pod_state.row) for pod_state in self.pods.values() if pod_state.place in _SEATED)
 
     def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
-        """What somebody keeps about this cluster: made when first asked for and kept from then on. It is called for
+        """What somebody keeps about this cluster: made when first requested and kept from then on. It is called for
         changes if it is an Index or a PodIndex."""
         found = self.indexes.get(key)
         if found is None:
@@ -162,14 +161,8 @@ class Cluster:
         """Refresh what kube-scheduler refreshes with its snapshot: image counts of the rows that changed. For scores, a
         row whose counts changed is another node."""
         table = self.table
-        marks = (table.counted.mark, table.seen.mark)
-        if table.images and marks != self._images_marks:
-            logs = (table.counted, table.seen)
-            touched = [log.since(mark) for log, mark in zip(logs, self._images_marks, strict=True)]
-            rows = None if None in touched else {row for some in touched for row in some or ()}
-            for row in table.images.refresh_all() if rows is None else table.images.refresh(rows):
-                table.static.touch(row)
-        self._images_marks = marks
+        for row in table.images.catch_up(table.counted, table.seen):
+            table.static.touch(row)
 
     # ---- what the API says ----
 
@@ -234,7 +227,7 @@ class Cluster:
         return AppliedChange(change.kind, old, new)
 
     def _regroup(self, namespace: Namespace, now: Namespace | None) -> Iterator[tuple[Pod, Pod]]:
-        """The namespace may ask for gangs, or not any more: pods whose group that changes, before and after."""
+        """The namespace may request gangs, or not any more: pods whose group that changes, before and after."""
         if not self.gangs.owned.namespace_changed(namespace.name, now.labels if now is not None else {}):
             return
         opted_in = namespace.name in self.gangs.owned.namespaces
@@ -360,7 +353,7 @@ class Cluster:
         self._occupy(pod_state, pod)
 
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
-        """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are told."""
+        """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are notified."""
         if pod_state.pod.labels != pod.labels:
             call_vacated(self._row_indexes, pod_state.pod, pod_state.row)
             call_occupied(self._row_indexes, pod, pod_state.row)

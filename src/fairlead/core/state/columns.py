@@ -1,6 +1,6 @@
 """Dictionary-encoded columns over the rows of the node table: labels as codes, lists of taints and features interned.
 
-A label column is made the first time somebody asks for its key, because clusters carry thousands of label keys and
+A label column is made the first time somebody requests its key, because clusters carry thousands of label keys and
 policies read a handful. From then on it is kept: a node that changes rewrites its own row. A code is an index into the
 column's values, and -1 says that the node has no such label; so "In (a, b)" is a look-up of two codes, and "same
 topology domain" is equality of codes.
@@ -70,14 +70,14 @@ class LabelColumn:
 
 
 class LabelColumns:
-    """All label columns that anybody has asked for."""
+    """All label columns that anybody has requested."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._columns: dict[str, LabelColumn] = {}
 
     def column(self, key: str) -> LabelColumn | None:
-        """The column of a key, if somebody asked for it before."""
+        """The column of a key, if somebody requested it before."""
         return self._columns.get(key)
 
     def make(self, key: str, rows: Iterable[tuple[int, Mapping[str, str]]]) -> LabelColumn:

@@ -1,6 +1,6 @@
 """Gang: a group's live members and how many of them are where; and all gangs of the cluster.
 
-A Gang is there while it has members or its PodGroup exists, whichever comes first. It is told of every member that
+A Gang is there while it has members or its PodGroup exists, whichever comes first. It gets every member that
 comes, goes or changes its place, so counting costs nothing. `proposed` are members that an attempt has put on rows of
 the table without promising anything yet; it is 0 outside of attempts.
 
@@ -109,7 +109,7 @@ class Gang:
         """An attempt has given places to members, and enough have one now; they are unbound until they are on nodes."""
         self._unbound.update(uids)
 
-    def send_away(self, uids: Iterable[str]) -> None:
+    def evict(self, uids: Iterable[str]) -> None:
         """Members are evicted because the gang did not become whole."""
         self.sent_away.update(uids)
 
@@ -120,6 +120,10 @@ class Gang:
     @property
     def is_reported_scheduled(self) -> bool:
         return self.group is not None and self._reported == self.group.uid
+
+    def regroup(self, group: PodGroup) -> None:
+        """Its group has another size."""
+        self.group = group
 
     # ---- members ----
 

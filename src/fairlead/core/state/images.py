@@ -8,6 +8,10 @@ scheduling cycle begins. Both are kube-scheduler's behaviour, and its decisions 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.core.state.touchlog import TouchLog
 
 
 class Image:
@@ -28,6 +32,8 @@ class Images:
     def __init__(self) -> None:
         self.by_name: dict[str, Image] = {}
         self._names_of_row: dict[int, tuple[str, ...]] = {}
+        self._marks = (0, 0)
+        """Up to where `catch_up` has read the logs."""
 
     def __bool__(self) -> bool:
         """Whether any node reports images."""
@@ -62,8 +68,15 @@ class Images:
                 changed = True
         return changed
 
-    def refresh_all(self) -> list[int]:
-        return self.refresh(tuple(self._names_of_row))
+    def catch_up(self, counted: TouchLog, seen: TouchLog) -> list[int]:
+        """Bring the counts of the rows up to date that these logs name; which of them changed."""
+        marks, before = (counted.mark, seen.mark), self._marks
+        self._marks = marks
+        if not self._names_of_row or marks == before:
+            return []
+        touched = [log.since(mark) for log, mark in zip((counted, seen), before, strict=True)]
+        rows = self._names_of_row if None in touched else {row for some in touched for row in some or ()}
+        return self.refresh(tuple(rows))
 
     def _forget(self, name: str, row: int) -> None:
         seen = self.by_name[name].nodes_seen

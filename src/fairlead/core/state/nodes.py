@@ -1,8 +1,8 @@
 """Nodes: a selection of rows of the table, which is what every plugin judges; and NodeRow, one of them for scalar code.
 
 The whole cluster, a rack, a sample and a single node are the same type. Selecting everything costs nothing: its
-columns are views. Such a selection includes rows of no node, which whoever combines the answers masks out; a plugin
-need not care.
+columns are views. Such a selection includes rows of no node, which the caller masks out when it combines the answers; a
+plugin need not care.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Nodes:
         return self.take(self.table.allocatable_column(resource))
 
     def requested(self, resource: str) -> NDArray[np.int64]:
-        """How much of a resource the pods on each node ask for."""
+        """How much of a resource the pods on each node request."""
         return self.take(self.table.requested_column(resource))
 
     def free(self, resource: str) -> NDArray[np.int64]:
@@ -191,7 +191,7 @@ class NodeRow:
         return int(self.table.allocatable_column(resource)[self.row])
 
     def requested(self, resource: str) -> int:
-        """How much of a resource the pods on the node ask for."""
+        """How much of a resource the pods on the node request."""
         return int(self.table.requested_column(resource)[self.row])
 
     def free(self, resource: str) -> int:

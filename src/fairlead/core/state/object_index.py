@@ -1,8 +1,8 @@
 """ObjectIndex: the objects besides pods and nodes that policies read, compiled, by kind and name.
 
-Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
-A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
-`since` tells what changed after a version, so that it need not start from scratch.
+Which kinds are kept, and what compiles each, is one table. A kind that is not in it is ignored by the scheduler. A
+KindIndex's `version` moves with every change, so that a plugin that derives something from it knows when to derive it
+anew, and `since` returns what changed after a version, so that it need not start from scratch.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ MODES = "modes"
 _REMEMBERED = 1 << 14
 
 
-class Shelf(dict[str, Any]):
+class KindIndex(dict[str, Any]):
     """Records of one kind by `namespace/name`, or by name where there are no namespaces."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Shelf(dict[str, Any]):
             del self._touched[: _REMEMBERED // 2]
 
     def since(self, version: int) -> list[str] | None:
-        """Keys touched after a version, possibly with repetitions; None if that is too long ago to tell."""
+        """Keys touched after a version, possibly with repetitions; None if that is too long ago."""
         missed = self.version - version
         if missed > len(self._touched):
             return None
@@ -127,22 +127,22 @@ class Shelf(dict[str, Any]):
 
 class ObjectIndex:
     def __init__(self) -> None:
-        self._by_kind: dict[Kind, Shelf] = {kind: Shelf() for kind in COMPILERS}
+        self._by_kind: dict[Kind, KindIndex] = {kind: KindIndex() for kind in COMPILERS}
 
-    def of(self, kind: Kind) -> Shelf:
+    def of(self, kind: Kind) -> KindIndex:
         return self._by_kind[kind]
 
     def apply(self, change: Change) -> tuple[Any, Any]:
         """Take in a change; returns the records before and after."""
-        shelf = self._by_kind[change.kind]
+        kind_index = self._by_kind[change.kind]
         key = object_key(change.doc)
-        old = shelf.get(key)
+        old = kind_index.get(key)
         if change.gone:
-            shelf.pop(key, None)
-            shelf.touch(key)
+            kind_index.pop(key, None)
+            kind_index.touch(key)
             return old, None
         later = _LATER.get(change.kind) if old is not None else None
         new = COMPILERS[change.kind](change.doc) if later is None else later(old, change.doc)
-        shelf[key] = new
-        shelf.touch(key)
+        kind_index[key] = new
+        kind_index.touch(key)
         return old, new

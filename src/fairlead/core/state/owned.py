@@ -1,8 +1,8 @@
 """Owned: how many pods of which owner start together, as far as the owners have been seen; and who must be watched.
 
-Owners are read only if some pod asks for it: `take_unwatched` returns a kind when the first pod needs it, and whoever
-feeds the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one that cannot be
-read holds up its own pods and nobody else's.
+Owners are read only if some pod needs them: `take_unwatched` returns a kind when the first pod needs it, and the
+runtime that feeds the cluster then brings its objects. Until an owner is seen, its gang says what it waits for; one
+that cannot be read holds up its own pods and nobody else's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Owned:
         self._unwatched: list[Kind] = []
         """Those of them that nobody has been asked to watch yet."""
         self.namespaces: set[str] = set()
-        """Namespaces that ask for gangs of all owners that can be read."""
+        """Namespaces that request gangs of all owners that can be read."""
         self._sizes: dict[_Key, int | str] = {}
         """How many start together, or what is wrong with the document."""
         self._gangs: dict[_Key, dict[str, tuple[OwnerRef, Gang]]] = {}
@@ -94,7 +94,7 @@ class Owned:
             old = gang.group
             new = self._sized(old, ref) if old is not None else None
             if old is not None and new is not None and (old.min_member, old.unknown) != (new.min_member, new.unknown):
-                gang.group = new
+                gang.regroup(new)
                 changed.append((old, new))
         return changed
 

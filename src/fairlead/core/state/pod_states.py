@@ -39,7 +39,7 @@ class PodState:
 
 class PodLog:
     """Which pods came, changed, moved or went, by uid, for those who count pods wherever they are. Only so many of the
-    latest entries are kept, and none before somebody has asked for the first mark: few profiles have a reader."""
+    latest entries are kept, and none before somebody has requested the first mark: few profiles have a reader."""
 
     __slots__ = ("_base", "_uids", "is_read")
     _KEPT = 1 << 15
@@ -51,7 +51,7 @@ class PodLog:
 
     @property
     def mark(self) -> int:
-        """How far the log is. Whoever asks will want what comes after it, so it is kept from now on."""
+        """How far the log is. The caller will want what comes after it, so it is kept from now on."""
         self.is_read = True
         return self._base + len(self._uids)
 
@@ -63,7 +63,7 @@ class PodLog:
             self._base += dropped
 
     def since(self, mark: int) -> list[str] | None:
-        """Pods touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
+        """Pods touched after a mark, possibly with repetitions; None if that is too long ago."""
         start = mark - self._base
         return self._uids[start:] if start >= 0 else None
 

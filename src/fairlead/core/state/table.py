@@ -1,8 +1,8 @@
 """NodeTable: the cluster as a table. One int64 array per resource, one code column per label, one row per node.
 
 Column-major, because judging a pod reads two or three resources of every node and nothing else. A row belongs to a node
-from its arrival until it is gone and its pods with it; then the row is used again. Whoever remembers something about
-rows asks the touch logs what changed since: `static` for what the Node object says (labels, taints, allocatable),
+from its arrival until it is gone and its pods with it; then the row is used again. A plugin that remembers something
+about rows asks the touch logs what changed since: `static` for what the Node object says (labels, taints, allocatable),
 `content` for what lies on the node (requests, ports, volumes), and `seen` for pods on it that the API showed again
 while nothing changed that plugins could count.
 
@@ -66,7 +66,7 @@ class NodeTable:
         self.static = TouchLog()
         self.counted = TouchLog()
         """Rows where pods came, went, or changed in what is counted of them or in their labels; all that `content`
-        tells, if somebody reads that."""
+        reports, if somebody reads that."""
         self.content_is_read = False
         self.seen = TouchLog()
         """Rows where pods changed in anything else; preemption and image counts follow it too."""
@@ -86,9 +86,9 @@ class NodeTable:
 
     @property
     def content(self) -> TouchLog:
-        """Rows where pods came, went, or changed in anything that a plugin reads of the pods on a node. Whoever asks
-        will want what comes after, so such changes are noted from now on: most profiles read no more than `counted`
-        tells, and every pod that starts would make them judge its row again."""
+        """Rows where pods came, went, or changed in anything that a plugin reads of the pods on a node. A plugin that
+        asks will want what comes after, so such changes are noted from now on: most profiles read no more than
+        `counted` reports, and every pod that starts would make them judge its row again."""
         self.content_is_read = True
         return self.counted
 

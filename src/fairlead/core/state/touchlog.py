@@ -1,6 +1,6 @@
 """TouchLog: which rows changed since a mark.
 
-Every cache of answers per row keeps a mark and asks for the rows touched after it. There are two ways to ask. `since`
+Every cache of answers per row keeps a mark and requests the rows touched after it. There are two ways to ask. `since`
 reads the sequence of touches, which is quick for the few rows of the last moment; the older half of the sequence is
 dropped when it grows, and for an older mark the answer is None: look at everything again. `rows_since` always answers:
 for fewer touches than rows it reads the sequence too, and keeps of each row the last touch; for more it compares the
@@ -63,7 +63,7 @@ class TouchLog:
         return int(self._last[row]) if row < len(self._last) else 0
 
     def since(self, mark: int) -> list[int] | None:
-        """Rows touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
+        """Rows touched after a mark, possibly with repetitions; None if that is too long ago."""
         start = mark - self._base
         return self._rows[start:].tolist() if start >= 0 else None
 

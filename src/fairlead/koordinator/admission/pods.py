@@ -5,7 +5,7 @@
     when new    a pod beyond what its quota's annotation admits
     on update   a changed class of service, band, sub-priority, or preemptibility
 
-A pod that carries no label of Koordinator's and asks for nothing of its names is looked at in no detail.
+A pod that carries no label of Koordinator's and requests nothing of its names is looked at in no detail.
 """
 
 from __future__ import annotations

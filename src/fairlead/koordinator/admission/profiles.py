@@ -1,7 +1,7 @@
 """ClusterColocationProfiles: what they make of a new pod before it gets its defaults.
 
 Profiles that select the pod by its labels and its namespace's are applied in the order of their names. If any did, the
-pod's cpu and memory get the names of its band: a pod of koord-batch then asks for kubernetes.io/batch-cpu in whole
+pod's cpu and memory get the names of its band: a pod of koord-batch then requests kubernetes.io/batch-cpu in whole
 thousandths of a core. A profile with a probability takes the pods whose name hashes below it, so that the same pod is
 always treated alike; the original throws dice.
 """
@@ -122,30 +122,30 @@ def _takes(profile: Doc, pod: Doc) -> bool:
 
 
 def _applied(view: DocView, profile: Doc, pod: Doc) -> Doc:
-    wish = profile.get("spec") or {}
-    labels = {**(pod["metadata"].get("labels") or {}), **(wish.get("labels") or {})}
-    notes = {**(pod["metadata"].get("annotations") or {}), **(wish.get("annotations") or {})}
-    for old, new in (wish.get("labelKeysMapping") or {}).items():
+    spec_of_profile = profile.get("spec") or {}
+    labels = {**(pod["metadata"].get("labels") or {}), **(spec_of_profile.get("labels") or {})}
+    notes = {**(pod["metadata"].get("annotations") or {}), **(spec_of_profile.get("annotations") or {})}
+    for old, new in (spec_of_profile.get("labelKeysMapping") or {}).items():
         labels[new] = labels.get(old, "")
-    for old, new in (wish.get("annotationKeysMapping") or {}).items():
+    for old, new in (spec_of_profile.get("annotationKeysMapping") or {}).items():
         notes[new] = notes.get(old, "")
-    for key, suffix in (wish.get("labelSuffixes") or {}).items():
+    for key, suffix in (spec_of_profile.get("labelSuffixes") or {}).items():
         if key in labels:
             labels[key] += suffix
     spec = dict(pod.get("spec") or {})
-    if wish.get("schedulerName"):
-        spec["schedulerName"] = wish["schedulerName"]
-    if wish.get("qosClass"):
-        labels[QOS_LABEL] = wish["qosClass"]
-    if wish.get("priorityClassName"):
-        spec = _with_priority(view, spec, wish["priorityClassName"])
-    if wish.get("koordinatorPriority") is not None:
-        labels[SUB_PRIORITY_LABEL] = str(wish["koordinatorPriority"])
+    if spec_of_profile.get("schedulerName"):
+        spec["schedulerName"] = spec_of_profile["schedulerName"]
+    if spec_of_profile.get("qosClass"):
+        labels[QOS_LABEL] = spec_of_profile["qosClass"]
+    if spec_of_profile.get("priorityClassName"):
+        spec = _with_priority(view, spec, spec_of_profile["priorityClassName"])
+    if spec_of_profile.get("koordinatorPriority") is not None:
+        labels[SUB_PRIORITY_LABEL] = str(spec_of_profile["koordinatorPriority"])
     changed = {**pod, "metadata": {**pod["metadata"], "labels": labels, "annotations": notes}, "spec": spec}
     for part in ("labels", "annotations"):
         if not changed["metadata"][part]:
             del changed["metadata"][part]
-    patch = wish.get("patch")
+    patch = spec_of_profile.get("patch")
     return merge_strategically(struct_of(k.POD), changed, patch) if patch else changed
 
 
@@ -209,7 +209,7 @@ def _renamed(amounts: Mapping[str, Any], names: Mapping[str, str]) -> Doc:
 
 
 def _with_extended_spec(pod: Doc) -> Doc:
-    """The annotation by which a node's agent knows what containers ask for of the band koord-batch."""
+    """The annotation by which a node's agent knows what containers request of the band koord-batch."""
     containers: Doc = {}
     for container in (pod.get("spec") or {}).get("containers") or ():
         if (resources := container.get("resources")) and (own := _of_batch(resources)):

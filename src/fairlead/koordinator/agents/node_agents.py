@@ -1,12 +1,12 @@
 """NodeAgents: what Koordinator's agent and manager report of nodes, for simulated nodes.
 
 Every minute a simulated node reports a NodeMetric: the use of its pods, of the system, and of both together. A pod uses
-what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it asks for; the system uses what the
+what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it requests; the system uses what the
 same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs to
 a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a node
 are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
 (koordinator/records/overcommit.py), which are written to the node's status; the ConfigMap slo-controller-config says
-how much is lent (koordinator/records/colocation.py).
+how much is offered (koordinator/records/colocation.py).
 
 Real nodes are left alone: Koordinator's own agent and manager write for them. Nobody runs this controller unless a
 scheduler has a plugin of Koordinator's.
@@ -143,7 +143,7 @@ class NodeAgents(Reconciler[str]):
         strategy = self._strategy(node)
         if strategy is None:
             return
-        wanted = {**_lent(node, load, strategy), **_gpu_amounts(node)}
+        wanted = {**_offered(node, load, strategy), **_gpu_amounts(node)}
         old = {resource: given[resource] for resource in (*_OWN, *wanted) if resource in given}
         gone = old.keys() - wanted.keys()
         late = now - self._written.get(name, float("-inf")) >= strategy.update_after
@@ -155,14 +155,14 @@ class NodeAgents(Reconciler[str]):
         yield patch_status(NODE, node, {"capacity": spelt, "allocatable": spelt})
 
     def _strategy(self, node: Doc) -> ColocationStrategy | None:
-        """How much of a node is lent; None, and nothing is written, if the configuration cannot be used."""
+        """How much of a node is offered; None, and nothing is written, if the configuration cannot be used."""
         config = self.view.get(CONFIG_MAP, CONFIG_NAMESPACE, CONFIG_NAME)
         text = None if config is None else (config.get("data") or {}).get(CONFIG_KEY) or ""
         metadata = node["metadata"]
         return strategy_of(text, metadata.get("labels") or {}, metadata.get("annotations") or {})
 
 
-def _lent(node: Doc, load: NodeLoad, strategy: ColocationStrategy) -> dict[str, int]:
+def _offered(node: Doc, load: NodeLoad, strategy: ColocationStrategy) -> dict[str, int]:
     """Batch and mid resources, none if the strategy is not enabled."""
     if not strategy.enabled:
         return {}
@@ -210,7 +210,7 @@ def _reserved(node: Doc, capacity: Mapping[str, int], allocatable: Mapping[str, 
 
 
 def _reclaimable(pods: Iterable[_PodUse]) -> dict[str, int]:
-    """What prod pods ask for and leave unused."""
+    """What prod pods request and leave unused."""
     return total(
         {name: max(0, amount - pod.used.get(name, 0)) for name, amount in pod.load.request.items()}
         for pod in pods

@@ -20,7 +20,7 @@ from fairlead.koordinator.pod_annotations import DefaultPreBind
 from fairlead.koordinator.quotas.accounts import TreeRules
 from fairlead.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
 from fairlead.koordinator.quotas.revoking import RevokeRules
-from fairlead.koordinator.quotas.usage import BookRules
+from fairlead.koordinator.quotas.usage import UsageRules
 from fairlead.koordinator.records.gangs import ONCE_SATISFIED, ONLY_WAITING, WAITING_AND_RUNNING
 from fairlead.koordinator.records.quirks import KOORDINATOR_FIXED, KoordinatorQuirks
 from fairlead.koordinator.request_scores import (
@@ -69,7 +69,7 @@ def node_numa_resource(args: Args) -> NodeNUMAResource:
     numa_most, _ = _strategy(fields, "numaScoringStrategy", _CPU_AND_MEMORY)
     policy = fields.get("defaultCPUBindPolicy") or FULL_CORES
     if policy not in (FULL_CORES, SPREAD, "ConstrainedBurst", "Default"):
-        raise ConfigError(f"defaultCPUBindPolicy: {policy!r} is none of FullPCPUs, SpreadByPCPUs, ConstrainedBurst")
+        raise ConfigError(f"defaultCPUBindPolicy: {policy!r} must be one of FullPCPUs, SpreadByPCPUs, ConstrainedBurst")
     return NodeNUMAResource(
         NumaSettings(policy, most, numa_most, weights, sorts_by_position=quirks.numa_split_sorts_by_position)
     )
@@ -155,7 +155,7 @@ def _templates(fields: Mapping[str, Any]) -> TemplateRules:
 def elastic_quota(args: Args) -> ElasticQuotaPlugin:
     fields, given = _fields(args), _given(args)
     gates, quirks = given.gates, given.quirks
-    rules = BookRules(
+    rules = UsageRules(
         TreeRules(
             scales=fields.get("enableMinQuotaScale", True),
             guarantees="ElasticQuotaGuaranteeUsage" in gates,
@@ -165,7 +165,7 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
         several_trees="MultiQuotaTree" in gates,
         no_default="DisableDefaultQuota" in gates,
         ignores_terminating="ElasticQuotaImmediateIgnoreTerminatingPod" in gates,
-        hears_late=quirks.quota_learns_of_pods_late,
+        counts_pods_late=quirks.quota_learns_of_pods_late,
     )
     revoke = RevokeRules(_duration(fields, "delayEvictTime", 120.0), _duration(fields, "revokePodInterval", 1.0))
     return ElasticQuotaPlugin(
@@ -215,7 +215,7 @@ def coscheduling(args: Args) -> Coscheduling:
     policy = fields.get("defaultMatchPolicy") or ONCE_SATISFIED
     if policy not in (ONLY_WAITING, WAITING_AND_RUNNING, ONCE_SATISFIED):
         raise ConfigError(
-            f"defaultMatchPolicy: {policy!r} is none of only-waiting, waiting-and-running, once-satisfied"
+            f"defaultMatchPolicy: {policy!r} must be one of only-waiting, waiting-and-running, once-satisfied"
         )
     return Coscheduling(
         GangSettings(
@@ -236,11 +236,11 @@ def default_pre_bind(args: Args) -> DefaultPreBind:
 
 def node_resources_fit_plus(args: Args) -> NodeResourcesFitPlus:
     preferences = {}
-    for resource, wish in (_fields(args).get("resources") or {}).items():
-        kind = (wish or {}).get("type")
+    for resource, preference in (_fields(args).get("resources") or {}).items():
+        kind = (preference or {}).get("type")
         if kind not in ("MostAllocated", "LeastAllocated"):
             raise ConfigError(f"resources[{resource}].type: {kind!r} is neither MostAllocated nor LeastAllocated")
-        preferences[resource] = FitPreference(kind == "MostAllocated", wish.get("weight") or 0)
+        preferences[resource] = FitPreference(kind == "MostAllocated", preference.get("weight") or 0)
     return NodeResourcesFitPlus(preferences)
 
 

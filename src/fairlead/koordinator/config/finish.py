@@ -29,12 +29,12 @@ class KoordinatorArgs(FamilyArgs):
     quirks: KoordinatorQuirks
 
 
-def finish(profile: KubeProfile, told: Finish) -> KubeProfile:
+def finish(profile: KubeProfile, context: Finish) -> KubeProfile:
     """The profile with arguments of Koordinator's own form, and with Reservation under `reserve`, where the shipped
     configuration leaves it out. Among the settings may be KoordinatorQuirks; otherwise all are kept or none."""
-    quirks = next((one for one in told.settings if isinstance(one, KoordinatorQuirks)), None)
+    quirks = next((one for one in context.settings if isinstance(one, KoordinatorQuirks)), None)
     if quirks is None:
-        kept = told.compatible or COMPATIBLE in told.gates
+        kept = context.compatible or COMPATIBLE in context.gates
         quirks = KOORDINATOR_ORIGINAL if kept else KOORDINATOR_FIXED
     points = dict(profile.points)
     if not quirks.reservation_not_reserved and _lists(profile, "filter") and not _lists(profile, "reserve"):
@@ -43,7 +43,7 @@ def finish(profile: KubeProfile, told: Finish) -> KubeProfile:
     for name in FAMILY.plugins.keys() & profile.listed:
         written = args.get(name, {})
         assert isinstance(written, Mapping), "they are read by the plugin's factory"
-        args[name] = KoordinatorArgs(written, told.gates, quirks)
+        args[name] = KoordinatorArgs(written, context.gates, quirks)
     balance = args.get("NodeResourcesBalancedAllocation")
     if quirks.balances_without_gain and isinstance(balance, NodeResourcesBalancedAllocationArgs):
         args["NodeResourcesBalancedAllocation"] = replace(balance, by_gain=False)

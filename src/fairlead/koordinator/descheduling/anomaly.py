@@ -1,4 +1,4 @@
-"""Detector: whether a node has been overloaded for long enough to act on, in the manner of a circuit breaker.
+"""Detector: whether a node has been overloaded for long enough to act on, like a circuit breaker.
 
 A node is fine until more passes in a row than `abnormal` found it overloaded. It then counts as overloaded until
 `timeout` seconds have gone or more marks in a row than `normal` said that it was relieved.
@@ -45,7 +45,7 @@ class Detector:
 
 @dataclass(slots=True)
 class Detectors:
-    """One detector for each node; one that was not asked for `timeout` seconds is forgotten."""
+    """One detector for each node; one that was not read for `timeout` seconds is forgotten."""
 
     timeout: float
     _kept: dict[str, tuple[Detector, float]] = field(default_factory=dict)

@@ -16,18 +16,18 @@ from fairlead.koordinator.descheduling.pod_order import in_order
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.model.pod import Pod
-    from fairlead.koordinator.descheduling.evictable import JobBook
+    from fairlead.koordinator.descheduling.evictable import MigrationIndex
     from fairlead.koordinator.descheduling.facts import ClusterFacts
 
 
-def arbitration_order(jobs: Sequence[Doc], facts: ClusterFacts, book: JobBook) -> list[Doc]:
+def arbitration_order(jobs: Sequence[Doc], facts: ClusterFacts, migrations: MigrationIndex) -> list[Doc]:
     pods = {job["metadata"]["name"]: facts.pods.get(pod_key_of(job)) for job in jobs}
     found = sorted(jobs, key=lambda job: (-seconds_of(job["metadata"]["creationTimestamp"]), job["metadata"]["name"]))
     rank = {pod.key: at for at, pod in enumerate(in_order(pod for pod in pods.values() if pod is not None))}
     found.sort(key=lambda job: rank.get(pod_key_of(job), -1))
     places = _together(found, pods)
     found.sort(key=lambda job: places[job["metadata"]["name"]])
-    moving = _moving(facts, book)
+    moving = _moving(facts, migrations)
     found.sort(key=lambda job: -moving.get(_batch_job(pods[job["metadata"]["name"]]), 0))
     return found
 
@@ -47,10 +47,10 @@ def _batch_job(pod: Pod | None) -> str:
     return pod.owner.uid if pod is not None and pod.owner is not None and pod.owner.kind == "Job" else ""
 
 
-def _moving(facts: ClusterFacts, book: JobBook) -> dict[str, int]:
+def _moving(facts: ClusterFacts, migrations: MigrationIndex) -> dict[str, int]:
     """How many pods of each batch Job are on the way."""
     counts: dict[str, int] = {}
-    for job in book.jobs.values():
+    for job in migrations.jobs.values():
         pod = facts.pods.get(pod_key_of(job))
         owner = _batch_job(pod)
         if pod is not None and owner and is_of(job, pod) and (has_passed(job) or phase_of(job) == "Running"):

@@ -75,7 +75,7 @@ class Descheduler(MigrationSteps):
             return ()
         if self._descheduling.interval:
             self.queue.add_at(_PASS, now + self._descheduling.interval)
-        evictor = Evictor(self._descheduling, self.movable, self.book, self.limiters, self.view, now)
+        evictor = Evictor(self._descheduling, self.movable, self.migrations, self.limiters, self.view, now)
         for selector, plugin in self._plugins:
             plugin.balance([node for node in nodes if selector is None or selector.matches(node.labels)], evictor, now)
         return evictor.writes
@@ -85,10 +85,10 @@ class Descheduler(MigrationSteps):
         return nodes if selector is None else [node for node in nodes if selector.matches(node.labels)]
 
     def _arbitrate(self, now: float) -> Iterable[Write]:
-        waiting = [job for job in self.book.jobs.values() if self._waits(job)]
+        waiting = [job for job in self.migrations.jobs.values() if self._waits(job)]
         if waiting:
             self.queue.add_at(_ARBITRATION, now + self.settings.arbitration_interval)
-        for job in arbitration_order(waiting, self.facts, self.book):
+        for job in arbitration_order(waiting, self.facts, self.migrations):
             pod = self.facts.pods.get(pod_key_of(job))
             if pod is not None and self.movable.never(pod):
                 yield from self.forbid(job)
@@ -96,7 +96,9 @@ class Descheduler(MigrationSteps):
                 annotations = {**(job["metadata"].get("annotations") or {})}
                 write = self.let_in(job)
                 annotations.update(write.body["metadata"]["annotations"])
-                self.book.observe({**job, "metadata": {**job["metadata"], "annotations": annotations}}, gone=False)
+                self.migrations.observe(
+                    {**job, "metadata": {**job["metadata"], "annotations": annotations}}, gone=False
+                )
                 yield write
 
     def _waits(self, job: Doc) -> bool:

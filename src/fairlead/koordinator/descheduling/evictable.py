@@ -38,8 +38,8 @@ OVER = ("Succeeded", "Failed", "Aborted")
 _CRITICAL = 2_000_000_000
 
 
-class JobBook:
-    """The PodMigrationJobs that are not over, those that were just asked for among them."""
+class MigrationIndex:
+    """The PodMigrationJobs that are not over, those that were just requested among them."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Doc] = {}
@@ -79,8 +79,10 @@ def is_of(job: Doc, pod: Pod) -> bool:
 class Movable:
     """The rules, over what is known of the cluster and its jobs."""
 
-    def __init__(self, settings: MigrationSettings, facts: ClusterFacts, book: JobBook, view: DocView) -> None:
-        self._settings, self._facts, self._book, self._view = settings, facts, book, view
+    def __init__(
+        self, settings: MigrationSettings, facts: ClusterFacts, migrations: MigrationIndex, view: DocView
+    ) -> None:
+        self._settings, self._facts, self._migrations, self._view = settings, facts, migrations, view
 
     def never(self, pod: Pod) -> bool:
         """Whether a job for this pod fails at once."""
@@ -95,7 +97,7 @@ class Movable:
         """Whether too many pods of the cluster, its node, its namespace or its workload are on the way."""
         if EVICT_ANNOTATION in pod.annotations:
             return False
-        jobs = [job for job in self._book.under_way(arbitrating=arbitrating) if not _has_uid(job, pod)]
+        jobs = [job for job in self._migrations.under_way(arbitrating=arbitrating) if not _has_uid(job, pod)]
         settings = self._settings
         on_node = sum(self._on_node(job, pod) for job in jobs) if pod.node_name else 0
         in_namespace = sum((job["spec"].get("podRef") or {}).get("namespace") == pod.namespace for job in jobs)
@@ -109,7 +111,7 @@ class Movable:
         return pod.owner is not None and self._workload_is_busy(pod, jobs)
 
     def has_job(self, pod: Pod) -> bool:
-        return any(is_of(job, pod) for job in self._book.under_way(arbitrating=False))
+        return any(is_of(job, pod) for job in self._migrations.under_way(arbitrating=False))
 
     def may_reserve(self, pod: Pod) -> bool:
         """Whether the pod's scheduler knows reservations, where moving begins with one."""
@@ -193,7 +195,7 @@ class Evictor:
 
     settings: DeschedulerSettings
     movable: Movable
-    book: JobBook
+    migrations: MigrationIndex
     limiters: ObjectLimiters
     view: DocView
     now: float
@@ -224,7 +226,7 @@ class Evictor:
             return False
         else:
             job = new_job(pod, plugin, reason, settings.profile.migration, self.now)
-            self.book.observe(job, gone=False)
+            self.migrations.observe(job, gone=False)
             self.writes.append(create(KOORD_MIGRATION_JOB, job))
         for place in places:
             self._counts[place] = self._counts.get(place, 0) + 1

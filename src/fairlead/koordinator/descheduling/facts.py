@@ -1,4 +1,4 @@
-"""ClusterFacts: the pods, nodes and metrics that a descheduler reads, kept up to date by what the watch tells.
+"""ClusterFacts: the pods, nodes and metrics that a descheduler reads, kept up to date by what the watch shows.
 
 Invariant: `on_node` and `of_owner` hold exactly the pods of `pods` that are on that node and of that controller.
 """
@@ -104,7 +104,7 @@ class ClusterFacts:
     # ---- workloads ----
 
     def workload(self, pod: Pod) -> tuple[list[Pod], int]:
-        """The pods of a pod's workload and how many it wishes: the Deployment's where the controller is one of its
+        """The pods of a pod's workload and how many it wants: the Deployment's where the controller is one of its
         ReplicaSets; nothing and 0 for a controller whose size cannot be read."""
         owner = pod.owner
         kind = None if owner is None else _SCALED.get(owner.kind)

@@ -159,9 +159,11 @@ class _Balance:
         if not self.plugin.may_move(pod, self.evictor):
             return False
         used = source.by_pod.get(pod.key)
-        return not self.plugin.settings.node_fit or (used is not None and self._book(pod, used, targets, prod=prod))
+        return not self.plugin.settings.node_fit or (
+            used is not None and self._takes_room(pod, used, targets, prod=prod)
+        )
 
-    def _book(self, pod: Pod, used: Mapping[str, int], targets: Sequence[NodeUse], *, prod: bool) -> bool:
+    def _takes_room(self, pod: Pod, used: Mapping[str, int], targets: Sequence[NodeUse], *, prod: bool) -> bool:
         """Whether a target takes the pod and stays below its high threshold; the first that does is charged."""
         for target in targets:
             if not self.plugin.fits(pod, target.node):

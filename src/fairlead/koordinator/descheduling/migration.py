@@ -30,7 +30,7 @@ from fairlead.koordinator.descheduling.evictable import (
     PASSED,
     REASON,
     TRIGGER,
-    JobBook,
+    MigrationIndex,
     Movable,
     has_passed,
     phase_of,
@@ -70,8 +70,8 @@ class MigrationSteps(Reconciler[str]):
     def __init__(self, view: DocView, settings: MigrationSettings, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self.settings = settings
-        self.facts, self.book = ClusterFacts(self.view), JobBook()
-        self.movable = Movable(settings, self.facts, self.book, self.view)
+        self.facts, self.migrations = ClusterFacts(self.view), MigrationIndex()
+        self.movable = Movable(settings, self.facts, self.migrations, self.view)
         self.limiters = ObjectLimiters(settings, self.facts)
         self._pace = TokenBucket(settings.evictions_per_second, settings.evictions_at_once)
         self._by_reservation: dict[str, str] = {}  # name of a Reservation -> its job
@@ -82,7 +82,7 @@ class MigrationSteps(Reconciler[str]):
     def observe(self, change: Change) -> None:
         gone, name = change.gone, change.doc["metadata"]["name"]
         if change.kind is KOORD_MIGRATION_JOB:
-            self.book.observe(change.doc, gone=gone)
+            self.migrations.observe(change.doc, gone=gone)
             self._by_reservation[_reservation_name(change.doc)] = name
             self._by_pod[pod_key_of(change.doc)] = name
             self.queue.add(name)
@@ -145,11 +145,11 @@ class MigrationSteps(Reconciler[str]):
         yield patch_status(KOORD_MIGRATION_JOB, job, {"phase": "Running"})
 
     def let_in(self, job: Doc) -> Write:
-        """What tells that arbitration has let a job in."""
+        """What shows that arbitration has let a job in."""
         return patch(KOORD_MIGRATION_JOB, job, {"metadata": {"annotations": {PASSED: "true"}}})
 
     def forbid(self, job: Doc) -> Iterable[Write]:
-        """What tells that a job's pod is never moved."""
+        """What shows that a job's pod is never moved."""
         words = f'Pod "{pod_key_of(job)}" is forbidden to migrate because it does not meet the requirements'
         return self._fail(job, "ForbiddenMigratePod", words)
 
@@ -192,7 +192,7 @@ class MigrationSteps(Reconciler[str]):
             yield from self._fail(job, "MissingReservation", words)
             return
         if not _is_true(job, "ReservationCreated"):
-            yield self._told(job, "ReservationCreated", "True", now)
+            yield self._condition(job, "ReservationCreated", "True", now)
             return
         status = reservation.get("status") or {}
         refused = condition(reservation, "Scheduled") or {}
@@ -200,7 +200,7 @@ class MigrationSteps(Reconciler[str]):
             words = refused.get("message", "")
             known = condition(job, "ReservationScheduled") or {}
             if known.get("message") != words:
-                yield self._told(job, "ReservationScheduled", "False", now, "Unschedulable", words)
+                yield self._condition(job, "ReservationScheduled", "False", now, "Unschedulable", words)
                 yield from self.event(KOORD_MIGRATION_JOB, job, "Unschedulable", words, warning=True)
                 return
         if status.get("phase") in (None, "", "Pending"):
@@ -241,7 +241,7 @@ class MigrationSteps(Reconciler[str]):
         refusal = self._not_made.get(job["metadata"]["name"])
         known = condition(job, "ReservationCreated") or {}
         if refusal is not None and known.get("message") != refusal:
-            yield self._told(job, "ReservationCreated", "False", now, "FailedCreateReservation", refusal)
+            yield self._condition(job, "ReservationCreated", "False", now, "FailedCreateReservation", refusal)
             yield from self.event(KOORD_MIGRATION_JOB, job, "FailedCreateReservation", refusal, warning=True)
             return
         yield create(KOORD_RESERVATION, made)
@@ -254,7 +254,7 @@ class MigrationSteps(Reconciler[str]):
                 words = f'Scheduler assignes the Reservation "{name}" on the same node as the Pod'
                 yield from self._fail(job, "ForbiddenMigratePod", words)
                 return
-            yield self._told(job, "ReservationScheduled", "True", now, more={"nodeName": node})
+            yield self._condition(job, "ReservationScheduled", "True", now, more={"nodeName": node})
             words = f'Assigned Reservation "{name}" to node "{node}"'
             yield from self.event(KOORD_MIGRATION_JOB, job, "ReservationScheduled", words)
         elif waits_for_pod(reservation):
@@ -280,7 +280,7 @@ class MigrationSteps(Reconciler[str]):
                 return
             words, known = scheduled.get("message", ""), condition(job, "PodScheduled")
             if known is None or known.get("message", "") != words:
-                yield self._told(job, "PodScheduled", "False", now, "Unschedulable", words)
+                yield self._condition(job, "PodScheduled", "False", now, "Unschedulable", words)
             return
         words = f'Assign Pod "{pod_key_of(job)}" to node "{pod["spec"].get("nodeName", "")}"'
         yield from self._succeed(job, words, conditions=_conditions(job, now, ("PodScheduled", "")))
@@ -293,12 +293,12 @@ class MigrationSteps(Reconciler[str]):
         if known is None and job["metadata"]["uid"] in self._evicted:
             node = "" if pod is None else pod["spec"].get("nodeName", "")
             words = f'Pod "{pod_key_of(job)}" evicted from node "{node}" by the reason "{_reason(job)}"'
-            yield self._told(job, "Eviction", "False", now, "Evicting", words)
+            yield self._condition(job, "Eviction", "False", now, "Evicting", words)
             yield from self.event(KOORD_MIGRATION_JOB, job, "Evicting", words)
         elif pod is None and known is None:
             yield from self._missing(job)
         elif pod is None:
-            yield self._told(job, "Eviction", "True", now, "EvictComplete")
+            yield self._condition(job, "Eviction", "True", now, "EvictComplete")
             words = f'Pod "{pod_key_of(job)}" has been evicted'
             yield from self.event(KOORD_MIGRATION_JOB, job, "EvictComplete", words)
         elif known is None:
@@ -365,7 +365,7 @@ class MigrationSteps(Reconciler[str]):
         owners = (reservation.get("status") or {}).get("currentOwners") or ()
         if not owners:
             if condition(job, "PodBoundReservation") is None:
-                yield self._told(job, "PodBoundReservation", "False", now, "WaitForPodBindReservation")
+                yield self._condition(job, "PodBoundReservation", "False", now, "WaitForPodBindReservation")
                 words = "Waiting for Pod bind Reservation"
                 yield from self.event(KOORD_MIGRATION_JOB, job, "WaitForPodBindReservation", words)
             return
@@ -380,7 +380,7 @@ class MigrationSteps(Reconciler[str]):
         self._by_pod[f"{namespace}/{name}"] = job["metadata"]["name"]
         if pod is not None and (condition(pod, "Ready") or {}).get("status") != "True":
             if condition(job, "BoundPodReady") is None:
-                yield self._told(job, "BoundPodReady", "False", now, "WaitForBoundPodReady")
+                yield self._condition(job, "BoundPodReady", "False", now, "WaitForBoundPodReady")
                 words = f"Waiting for Bound Pod {namespace}/{name} Ready"
                 yield from self.event(KOORD_MIGRATION_JOB, job, "WaitForBoundPodReady", words)
             return
@@ -425,7 +425,7 @@ class MigrationSteps(Reconciler[str]):
         if announced:
             yield from self.event(KOORD_MIGRATION_JOB, job, "Complete", words)
 
-    def _told(
+    def _condition(
         self,
         job: Doc,
         type_: str,
@@ -451,8 +451,8 @@ class MigrationSteps(Reconciler[str]):
 def _reservation_name(job: Doc) -> str:
     options = job["spec"].get("reservationOptions") or {}
     named = (options.get("reservationRef") or {}).get("name")
-    wished = ((options.get("template") or {}).get("metadata") or {}).get("name")
-    return str(named or wished or job["metadata"].get("uid", ""))
+    desired = ((options.get("template") or {}).get("metadata") or {}).get("name")
+    return str(named or desired or job["metadata"].get("uid", ""))
 
 
 def _ends_at(job: Doc) -> float | None:

@@ -1,4 +1,4 @@
-"""What a descheduler is told by its configuration; names and defaults are the original's, units are seconds.
+"""The settings of a descheduler; names and defaults are the original's, units are seconds.
 
 Selectors that are None select everything.
 """

@@ -18,7 +18,7 @@ from fairlead.koordinator.devices.request import (
     RATIO,
     SAME_PCIE,
     Amounts,
-    DeviceWish,
+    DeviceDemand,
 )
 from fairlead.koordinator.devices.rows import GivenDevice
 from fairlead.koordinator.records.cards import GPU
@@ -77,7 +77,7 @@ def fits(asked: Amounts, free: Amounts) -> bool:
 
 
 def view_of(
-    kind: str, devices: NodeDevices, holdings: DeviceHoldings, request: DeviceWish, limits: Limits
+    kind: str, devices: NodeDevices, holdings: DeviceHoldings, request: DeviceDemand, limits: Limits
 ) -> DeviceView:
     """The devices of a type that a pod may have."""
     view = DeviceView()
@@ -117,7 +117,7 @@ class DeviceChoice:
         self,
         devices: NodeDevices,
         holdings: DeviceHoldings,
-        request: DeviceWish,
+        request: DeviceDemand,
         scorer: DeviceScorer | None,
         *,
         model: Mapping[str, str],
@@ -133,7 +133,7 @@ class DeviceChoice:
         self.swaps_free_and_total = swaps_free_and_total
         self.ascending_partitions = ascending_partitions
 
-    def wishes(self) -> dict[str, tuple[Amounts, int]] | Status:
+    def demands(self) -> dict[str, tuple[Amounts, int]] | Status:
         """By type, what one device gives and how many are needed on this node."""
         found: dict[str, tuple[Amounts, int]] = {}
         for kind, asked in self.request.amounts.items():
@@ -144,10 +144,10 @@ class DeviceChoice:
                 assert self.request.gpu is not None
                 found[kind] = (self.request.gpu.each, self.request.gpu.count)
                 continue
-            wish = self._plain_wish(kind, asked)
-            if isinstance(wish, Status):
-                return wish
-            found[kind] = wish
+            demand = self._plain_demand(kind, asked)
+            if isinstance(demand, Status):
+                return demand
+            found[kind] = demand
         for kind in found:
             hint = self.request.hints.get(kind)
             wants_function = hint is not None and hint.vf_selector is not None
@@ -155,7 +155,7 @@ class DeviceChoice:
                 return unresolvable(f"Insufficient {kind} VirtualFunctions")
         return found
 
-    def _plain_wish(self, kind: str, asked: Amounts) -> tuple[Amounts, int] | Status:
+    def _plain_demand(self, kind: str, asked: Amounts) -> tuple[Amounts, int] | Status:
         """The same for a type without rules of its own: more than 100 is several devices, else hints decide."""
         hint = self.request.hints.get(kind)
         name, amount = next(iter(asked.items()))
@@ -174,17 +174,17 @@ class DeviceChoice:
 
     def choose(self, limits: Limits) -> Given | Status:
         """The devices that the pod gets, or the refusal."""
-        wishes = self.wishes()
-        if isinstance(wishes, Status):
-            return wishes
-        views = {kind: view_of(kind, self.devices, self.holdings, self.request, limits) for kind in wishes}
+        demands = self.demands()
+        if isinstance(demands, Status):
+            return demands
+        views = {kind: view_of(kind, self.devices, self.holdings, self.request, limits) for kind in demands}
         given: dict[str, tuple[GivenDevice, ...]] = {}
-        if len(wishes) > 1 and self.request.joint:
-            jointly = self._jointly(wishes, views, limits)
+        if len(demands) > 1 and self.request.joint:
+            jointly = self._jointly(demands, views, limits)
             if isinstance(jointly, Status):
                 return jointly
             given = jointly
-        for kind, (each, count) in wishes.items():
+        for kind, (each, count) in demands.items():
             if kind in given:
                 continue
             some = self._of_type(kind, views[kind], each, count, limits, frozenset())
@@ -193,14 +193,14 @@ class DeviceChoice:
             if some:
                 given[kind] = some
         if not given:
-            return unschedulable(*(f"Insufficient {kind} devices" for kind in wishes))
+            return unschedulable(*(f"Insufficient {kind} devices" for kind in demands))
         return given
 
     def _jointly(
-        self, wishes: Mapping[str, tuple[Amounts, int]], views: Mapping[str, DeviceView], limits: Limits
+        self, demands: Mapping[str, tuple[Amounts, int]], views: Mapping[str, DeviceView], limits: Limits
     ) -> dict[str, tuple[GivenDevice, ...]] | Status:
         primary, *others = self.request.joint
-        first = self._of_type(primary, views[primary], *wishes[primary], limits, frozenset())
+        first = self._of_type(primary, views[primary], *demands[primary], limits, frozenset())
         if isinstance(first, Status):
             return first
         if not first:
@@ -209,7 +209,7 @@ class DeviceChoice:
         switches = self._switches(primary, first)
         same = self.request.joint_scope == SAME_PCIE
         for kind in others:
-            each, count = wishes[kind]
+            each, count = demands[kind]
             some = self._of_type(
                 kind, views[kind], each, max(count, len(switches)) if same else count, limits, switches
             )
@@ -303,11 +303,11 @@ class DeviceChoice:
 
     def node_score(self, limits: Limits) -> int:
         """The sum over types of the score of all devices together."""
-        wishes = self.wishes()
-        if isinstance(wishes, Status) or self.scorer is None:
+        demands = self.demands()
+        if isinstance(demands, Status) or self.scorer is None:
             return 0
         total = 0
-        for kind, (each, _) in wishes.items():
+        for kind, (each, _) in demands.items():
             view = view_of(kind, self.devices, self.holdings, self.request, limits)
             if view.total and any(each.values()):
                 whole, free = _summed(view.total), _summed(view.free)

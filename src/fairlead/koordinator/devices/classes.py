@@ -1,4 +1,4 @@
-"""DeviceClasses: nodes whose devices cannot be told apart by any pod, as one column of codes.
+"""DeviceClasses: nodes whose devices are equal for every pod, as one column of codes.
 
 Two nodes are of one class if their devices have the same numbers, amounts, labels and places, the same is held of each,
 and the labels of the nodes that name partitions agree. What a pod gets on one of them it gets on the other, so a pod is

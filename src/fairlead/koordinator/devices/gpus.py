@@ -22,7 +22,7 @@ from fairlead.koordinator.records.cards import GPU, MODEL, PARTITION_POLICY, VEN
 
 if TYPE_CHECKING:
     from fairlead.koordinator.devices.choice import DeviceChoice, DeviceView, Limits
-    from fairlead.koordinator.devices.request import GpuWish
+    from fairlead.koordinator.devices.request import GpuDemand
     from fairlead.koordinator.records.cards import SharedDevice
 
 _HOPPER: Mapping[int, tuple[GpuPartition, ...]] = {
@@ -39,16 +39,16 @@ Groups = Mapping[int, Sequence[Sequence[GpuPartition]]]
 
 def choose_gpus(choice: DeviceChoice, view: DeviceView, limits: Limits, count: int) -> tuple[GivenDevice, ...] | Status:
     """The GPUs that a pod gets out of those in question."""
-    wish = choice.request.gpu
-    assert wish is not None
-    template = "" if wish.templates is None else template_for(choice.model, wish.templates)
+    demand = choice.request.gpu
+    assert demand is not None
+    template = "" if demand.templates is None else template_for(choice.model, demand.templates)
     if isinstance(template, Status):
         return template
     used = _mask(minor for minor in choice.holdings.amounts.get(GPU, {}) if minor not in view.total) | _mask(view.used)
-    some = _by_partition(choice, wish, view, used)
+    some = _by_partition(choice, demand, view, used)
     if some:
         return some
-    found = _by_topology(choice, wish, view, used, limits, count)
+    found = _by_topology(choice, demand, view, used, limits, count)
     if isinstance(found, Status) or not template:
         return found
     return tuple(replace(device, template=template) for device in found)
@@ -62,16 +62,16 @@ def _mask(minors: Iterator[int] | Mapping[int, object]) -> int:
 
 
 def _by_partition(
-    choice: DeviceChoice, wish: GpuWish, view: DeviceView, used: int
+    choice: DeviceChoice, demand: GpuDemand, view: DeviceView, used: int
 ) -> tuple[GivenDevice, ...] | Status | None:
     """By the node's table; None if there is nothing to be had from it and nobody insists."""
-    if wish.shared:
+    if demand.shared:
         return None
     groups, honored = _groups(choice)
-    minors = _find_partition(wish, groups, view, used)
+    minors = _find_partition(demand, groups, view, used)
     if isinstance(minors, Status):
-        return minors if honored or wish.honors else None
-    return tuple(GivenDevice(minor, wish.each) for minor in minors)
+        return minors if honored or demand.honors else None
+    return tuple(GivenDevice(minor, demand.each) for minor in minors)
 
 
 def _groups(choice: DeviceChoice) -> tuple[Groups | None, bool]:
@@ -92,27 +92,27 @@ def _by_score(partitions: Sequence[GpuPartition], sign: int) -> list[list[GpuPar
     return [list(group) for _, group in groupby(ordered, key=lambda partition: partition.score)]
 
 
-def _find_partition(wish: GpuWish, groups: Groups | None, view: DeviceView, used: int) -> tuple[int, ...] | Status:
+def _find_partition(demand: GpuDemand, groups: Groups | None, view: DeviceView, used: int) -> tuple[int, ...] | Status:
     if groups is None:
         return unresolvable("node(s) missing GPU Partition Table")
-    offered = groups.get(wish.count)
+    offered = groups.get(demand.count)
     if offered is None:
         return unresolvable("node(s) Unsupported number of GPU requests")
     there = _mask(iter([minor for minor, amounts in view.total.items() if any(amounts.values())]))
     free: list[GpuPartition] = []
     for group in offered:
-        free = [partition for partition in group if _is_free(partition, wish, used, there)]
-        if free or wish.restricted:
+        free = [partition for partition in group if _is_free(partition, demand, used, there)]
+        if free or demand.restricted:
             break
     if not free:
         return unschedulable("Insufficient Partitioned GPU Devices")
-    return max(free, key=lambda partition: _left_whole(partition, used, groups, wish.count)).minors
+    return max(free, key=lambda partition: _left_whole(partition, used, groups, demand.count)).minors
 
 
-def _is_free(partition: GpuPartition, wish: GpuWish, used: int, there: int) -> bool:
+def _is_free(partition: GpuPartition, demand: GpuDemand, used: int, there: int) -> bool:
     if partition.mask & used or partition.mask & ~there:
         return False
-    return wish.bandwidth is None or (partition.bandwidth is not None and wish.bandwidth <= partition.bandwidth)
+    return demand.bandwidth is None or (partition.bandwidth is not None and demand.bandwidth <= partition.bandwidth)
 
 
 def _left_whole(partition: GpuPartition, used: int, groups: Groups, count: int) -> int:
@@ -168,35 +168,35 @@ def _tree(devices: Sequence[SharedDevice]) -> _Scope | None:
 
 
 def _by_topology(
-    choice: DeviceChoice, wish: GpuWish, view: DeviceView, used: int, limits: Limits, count: int
+    choice: DeviceChoice, demand: GpuDemand, view: DeviceView, used: int, limits: Limits, count: int
 ) -> tuple[GivenDevice, ...] | Status:
     tree = _tree(choice.devices.by_type.get(GPU, ()))
     refused: Status | None = None
     if tree is None:
         refused = unresolvable("node(s) missing GPU Device Topology Tree")
-    elif wish.shared and wish.count > 1:
+    elif demand.shared and demand.count > 1:
         refused = unresolvable("node(s) Unsupported Multi-Shared GPU")
     else:
-        found = _ScopeSearch(choice, wish, view, used).search(tree, 0, 0)
+        found = _ScopeSearch(choice, demand, view, used).search(tree, 0, 0)
         if found is not None:
-            return tuple(GivenDevice(minor, wish.each) for minor in found.minors)
-        words = "Insufficient Topology Scoped GPU Devices" if wish.scope else "Insufficient GPU Devices"
+            return tuple(GivenDevice(minor, demand.each) for minor in found.minors)
+        words = "Insufficient Topology Scoped GPU Devices" if demand.scope else "Insufficient GPU Devices"
         refused = unschedulable(words)
-    if wish.scope or refused.code is not Code.UNRESOLVABLE:
+    if demand.scope or refused.code is not Code.UNRESOLVABLE:
         return refused
-    return choice.by_score(GPU, view, wish.each, (count, count), limits, frozenset())
+    return choice.by_score(GPU, view, demand.each, (count, count), limits, frozenset())
 
 
 class _ScopeSearch:
-    def __init__(self, choice: DeviceChoice, wish: GpuWish, view: DeviceView, used: int) -> None:
+    def __init__(self, choice: DeviceChoice, demand: GpuDemand, view: DeviceView, used: int) -> None:
         self._choice = choice
-        self._wish = wish
+        self._demand = demand
         self._view = view
         self._used = used
 
     def search(self, scope: _Scope, depth: int, used_scopes: int) -> _Found | None:
         """The best GPUs of a scope: inner scopes are better, then scopes that are used already."""
-        if len(scope.minors) < self._wish.count:
+        if len(scope.minors) < self._demand.count:
             return None
         depth += 1
         used_scopes += bool(_mask(iter(scope.minors)) & self._used)
@@ -207,18 +207,18 @@ class _ScopeSearch:
                 best = found
         if best is not None:
             return best
-        return None if self._wish.level > scope.level else self._here(scope, depth, used_scopes)
+        return None if self._demand.level > scope.level else self._here(scope, depth, used_scopes)
 
     def _is_better(self, found: _Found, best: _Found) -> bool:
         if (found.depth, found.used_scopes) != (best.depth, best.used_scopes):
             return (found.depth, found.used_scopes) > (best.depth, best.used_scopes)
-        return self._wish.shared and found.score > best.score
+        return self._demand.shared and found.score > best.score
 
     def _here(self, scope: _Scope, depth: int, used_scopes: int) -> _Found | None:
         free = [minor for minor in scope.minors if self._fits(minor)]
-        if not self._wish.shared:
-            chosen = tuple(free[: self._wish.count])
-            return _Found(depth, used_scopes, -1, chosen) if len(chosen) == self._wish.count else None
+        if not self._demand.shared:
+            chosen = tuple(free[: self._demand.count])
+            return _Found(depth, used_scopes, -1, chosen) if len(chosen) == self._demand.count else None
         if not free:
             return None
         best = max(free, key=self._score)
@@ -226,7 +226,7 @@ class _ScopeSearch:
 
     def _fits(self, minor: int) -> bool:
         total = self._view.total.get(minor)
-        return total is not None and any(total.values()) and fits(self._wish.each, self._view.free[minor])
+        return total is not None and any(total.values()) and fits(self._demand.each, self._view.free[minor])
 
     def _score(self, minor: int) -> int:
         """The score of a GPU. The original hands over what is free as the total, and the total as what is free."""
@@ -236,5 +236,5 @@ class _ScopeSearch:
         amounts = next(d.amounts for d in self._choice.devices.by_type[GPU] if d.minor == minor)
         free = self._view.free[minor]
         if self._choice.swaps_free_and_total:
-            return scorer.score(self._wish.each, free, amounts)
-        return scorer.score(self._wish.each, amounts, free)
+            return scorer.score(self._demand.each, free, amounts)
+        return scorer.score(self._demand.each, amounts, free)

@@ -1,4 +1,4 @@
-"""Judgements: what is said of each class of nodes to pods that wish for the same devices, as columns by class.
+"""Judgements: what is said of each class of nodes to pods that demand the same devices, as columns by class.
 
 `verdicts` has 0 where the pod finds its devices and the number of a refusal where it does not; `scores` the score of
 the node. The last entry of both stands for rows without devices (code -1). Classes are judged when they first occur.
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from fairlead.koordinator.devices.rows import Given
 
 _UNKNOWN = -1
-_WISHES = 64
-"""Judgements are kept for so many kinds of wishes."""
+_KEPT_DEMANDS = 64
+"""Judgements are kept for so many kinds of demands."""
 
 Judge = Callable[["NodeDeviceClass"], "Given | Status"]
 Rate = Callable[["NodeDeviceClass"], int]
 
 
-class WishJudgements:
-    """What is known for one kind of wish."""
+class DemandJudgements:
+    """What is known for one kind of demand."""
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes
@@ -95,17 +95,17 @@ def _widened(column: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 
 
 class Judgements:
-    """The judgements of one plugin, by kind of wish; the kind that was asked for longest ago is forgotten first."""
+    """The judgements of one plugin, by kind of demand; the kind that was requested longest ago is forgotten first."""
 
     def __init__(self, classes: DeviceClasses) -> None:
         self._classes = classes
-        self._by_wish: dict[Hashable, WishJudgements] = {}
+        self._by_demand: dict[Hashable, DemandJudgements] = {}
 
-    def of(self, wish: Hashable) -> WishJudgements:
-        found = self._by_wish.pop(wish, None)
+    def of(self, demand: Hashable) -> DemandJudgements:
+        found = self._by_demand.pop(demand, None)
         if found is None:
-            found = WishJudgements(self._classes)
-            if len(self._by_wish) >= _WISHES:
-                del self._by_wish[next(iter(self._by_wish))]
-        self._by_wish[wish] = found
+            found = DemandJudgements(self._classes)
+            if len(self._by_demand) >= _KEPT_DEMANDS:
+                del self._by_demand[next(iter(self._by_demand))]
+        self._by_demand[demand] = found
         return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from fairlead.core.model.lack import Lack
 from fairlead.core.model.reasons import Status
 from fairlead.koordinator.devices.choice import DeviceChoice, Limits
-from fairlead.koordinator.devices.request import CORE, MEMORY, RATIO, DeviceWish, device_request
+from fairlead.koordinator.devices.request import CORE, MEMORY, RATIO, DeviceDemand, device_request
 from fairlead.koordinator.devices.rows import DeviceHoldings
 from fairlead.koordinator.records.cards import GPU
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.koordinator.devices.rows import DeviceRows
 
 _MEASURES = (RATIO, CORE, MEMORY)
-"""By which of its amounts a GPU is measured, the first that is asked for."""
+"""By which of its amounts a GPU is measured, the first that is requested."""
 
 
 class ChoiceSettings(Protocol):
@@ -30,12 +30,12 @@ class ChoiceSettings(Protocol):
 
 
 def device_lacks(pods: Sequence[Pod], rows: DeviceRows, settings: ChoiceSettings) -> Iterator[Lack]:
-    wishes = [(pod, wish) for pod in pods if not isinstance(wish := device_request(pod), Status)]
-    for kind in dict.fromkeys(kind for _, wish in wishes for kind in wish.amounts):
-        of_kind = [wish for _, wish in wishes if kind in wish.amounts]
+    demands = [(pod, demand) for pod in pods if not isinstance(demand := device_request(pod), Status)]
+    for kind in dict.fromkeys(kind for _, demand in demands for kind in demand.amounts):
+        of_kind = [demand for _, demand in demands if kind in demand.amounts]
         resource = _measure(kind, of_kind[0])
         served = _served(of_kind, rows, settings)
-        asked = [_asked(kind, resource, wish) for wish in of_kind]
+        asked = [_asked(kind, resource, demand) for demand in of_kind]
         if all(served):
             continue
         missing = sum(amount for amount, has in zip(asked, served, strict=True) if not has)
@@ -43,22 +43,22 @@ def device_lacks(pods: Sequence[Pod], rows: DeviceRows, settings: ChoiceSettings
         yield Lack.of_units("Device", kind, resource, sum(asked), free, missing, holders)
 
 
-def _measure(kind: str, wish: DeviceWish) -> str:
-    named = wish.gpu.each if kind == GPU and wish.gpu is not None else wish.amounts[kind]
+def _measure(kind: str, demand: DeviceDemand) -> str:
+    named = demand.gpu.each if kind == GPU and demand.gpu is not None else demand.amounts[kind]
     return next((name for name in _MEASURES if named.get(name)), next(iter(named)))
 
 
-def _asked(kind: str, resource: str, wish: DeviceWish) -> int:
-    if kind == GPU and wish.gpu is not None:
-        return wish.gpu.count * wish.gpu.each.get(resource, 0)
-    return wish.amounts[kind].get(resource, 0)
+def _asked(kind: str, resource: str, demand: DeviceDemand) -> int:
+    if kind == GPU and demand.gpu is not None:
+        return demand.gpu.count * demand.gpu.each.get(resource, 0)
+    return demand.amounts[kind].get(resource, 0)
 
 
-def _served(wishes: Sequence[DeviceWish], rows: DeviceRows, settings: ChoiceSettings) -> list[bool]:
-    """Of each wish in turn whether some node has its devices left."""
+def _served(demands: Sequence[DeviceDemand], rows: DeviceRows, settings: ChoiceSettings) -> list[bool]:
+    """Of each demand in turn whether some node has its devices left."""
     copies: dict[int, DeviceHoldings] = {}
     served = []
-    for wish in wishes:
+    for demand in demands:
         for row in rows.rows_with_devices():
             if row not in copies:
                 copies[row] = _copied(rows.holdings(row))
@@ -68,7 +68,7 @@ def _served(wishes: Sequence[DeviceWish], rows: DeviceRows, settings: ChoiceSett
             choice = DeviceChoice(
                 devices,
                 copies[row],
-                wish,
+                demand,
                 None,
                 model=node.labels,
                 swaps_free_and_total=settings.swaps_free_and_total,

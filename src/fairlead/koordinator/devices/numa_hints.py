@@ -32,15 +32,15 @@ def device_hints(choice: DeviceChoice, limits: Limits) -> Hints | Status:
     numbers = sorted({device.numa for device in devices if device.numa is not None and device.numa != -1})
     if not numbers:
         return {}
-    wishes = choice.wishes()
-    if isinstance(wishes, Status):
-        return wishes
+    demands = choice.demands()
+    if isinstance(demands, Status):
+        return demands
     said: Given | Status = {}
     serving: list[tuple[NumaNodes, Given]] = []
     for size in range(1, len(numbers) + 1):
         for some in combinations(numbers, size):
             mask = frozenset(some)
-            said = _served(choice, wishes, replace(limits, numa=mask), mask)
+            said = _served(choice, demands, replace(limits, numa=mask), mask)
             if not isinstance(said, Status):
                 serving.append((mask, said))
     if isinstance(said, Status):  # what was tried last: all NUMA nodes
@@ -55,13 +55,13 @@ def device_hints(choice: DeviceChoice, limits: Limits) -> Hints | Status:
         )
         for mask, given in serving
     ]
-    return dict.fromkeys(wishes, hints)
+    return dict.fromkeys(demands, hints)
 
 
 def _served(
-    choice: DeviceChoice, wishes: Mapping[str, tuple[Amounts, int]], limits: Limits, mask: NumaNodes
+    choice: DeviceChoice, demands: Mapping[str, tuple[Amounts, int]], limits: Limits, mask: NumaNodes
 ) -> Given | Status:
-    for kind, (_, count) in wishes.items():
+    for kind, (_, count) in demands.items():
         there = sum(device.numa in mask for device in choice.devices.by_type.get(kind, ()))
         if 0 < there < count:
             return unresolvable("Insufficient NUMA Scoped Devices")

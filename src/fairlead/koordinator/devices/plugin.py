@@ -24,13 +24,13 @@ from fairlead.koordinator.devices.numa_hints import device_hints
 from fairlead.koordinator.devices.request import (
     MEMORY,
     RATIO,
-    DeviceWish,
+    DeviceDemand,
+    demand_key,
     device_request,
     wants_devices,
-    wish_key,
 )
 from fairlead.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
-from fairlead.koordinator.devices.templates import TemplateBook, TemplateRules
+from fairlead.koordinator.devices.templates import TemplateIndex, TemplateRules
 from fairlead.koordinator.kinds import DEVICE_EVENTS, KOORD_DEVICE
 from fairlead.koordinator.numa.providers import provide_hints, settled_rows
 from fairlead.koordinator.pod_annotations import write_annotation
@@ -79,9 +79,9 @@ class DeviceSettings:
 
 @dataclass(slots=True)
 class DeviceNote:
-    """`key` is equal for pods that wish for the same."""
+    """`key` is equal for pods that demand the same."""
 
-    request: DeviceWish
+    request: DeviceDemand
     key: Hashable
     given: Given | None = None
 
@@ -98,7 +98,7 @@ class DeviceSharePlugin(Plugin):
         self._scorer = DeviceScorer(settings.weights, settings.most)
         self._rows: tuple[Cluster, DeviceRows] | None = None
         self._judgements: Judgements
-        self._templates = TemplateBook(settings.templates)
+        self._templates = TemplateIndex(settings.templates)
         self.objects_read = (settings.templates.watch,)
         self.types_reversed = False
         """Whether types of devices are looked at in the opposite order. In the original the order is random, and with
@@ -112,9 +112,13 @@ class DeviceSharePlugin(Plugin):
 
     def rows(self, cycle: Cycle) -> DeviceRows:
         """The devices of the cycle's cluster, up to date."""
-        if self._rows is None or self._rows[0] is not cycle.cluster:
-            rows = DeviceRows(cycle.cluster)
-            self._rows, self._judgements = (cycle.cluster, rows), Judgements(rows.classes())
+        return self.rows_of(cycle.cluster)
+
+    def rows_of(self, cluster: Cluster) -> DeviceRows:
+        """The devices of a cluster."""
+        if self._rows is None or self._rows[0] is not cluster:
+            rows = DeviceRows(cluster)
+            self._rows, self._judgements = (cluster, rows), Judgements(rows.classes())
         return self._rows[1]
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
@@ -123,7 +127,7 @@ class DeviceSharePlugin(Plugin):
     def pre_filter(self, cycle: Cycle) -> Status | None:
         if not wants_devices(cycle.pod):
             return SKIP
-        key = wish_key(cycle.pod)
+        key = demand_key(cycle.pod)
         request = device_request(cycle.pod)
         if isinstance(request, Status):
             return request
@@ -219,7 +223,7 @@ class DeviceSharePlugin(Plugin):
             yield unresolvable(f'model "{model}" of vendor "{vendor}" does not support GPU Share'), mask
 
     def _rows_apart(self, cycle: Cycle, nodes: Nodes, codes: NDArray[np.int32]) -> dict[int, int]:
-        """Rows by their place in a selection that a class does not tell enough about: they have devices, and
+        """Rows by their place in a selection about which a class does not say enough: they have devices, and
         reservations that the pod may use, or the pod is kept to some NUMA nodes there."""
         wanted = rows_for_pod(cycle)
         if wanted is not None and (settled := settled_rows(cycle)):
@@ -248,7 +252,7 @@ class DeviceSharePlugin(Plugin):
         Restricted one gives no others."""
         rows = self.rows(cycle)
         numa = settled_rows(cycle).get(row) if self._settings.aligns_with_numa else None
-        held = [left for state in usable_on(cycle, row) if (left := rows.left_of(cycle.cluster, state))]
+        held = [left for state in usable_on(cycle, row) if (left := rows.left_of(state))]
         held += [given for pod in taken_over_on(cycle, row) if (given := rows.held_by(pod))]
         if not held:
             return Limits(numa)
@@ -276,7 +280,7 @@ class DeviceSharePlugin(Plugin):
         for at, row in self._rows_apart(cycle, nodes, codes).items():
             chosen = chosen_on(cycle, row)
             choice = self._choice(classes.listed[codes[at]], note, scored=True)
-            counts = chosen is None or rows.left_of(cycle.cluster, chosen)
+            counts = chosen is None or rows.left_of(chosen)
             scores[at] = choice.node_score(self._limits(cycle, row)) if counts else 0
         return scores
 

@@ -1,6 +1,6 @@
 """What a pod wants of devices: amounts per type, checked and brought to a few names, hints, and joint allocation.
 
-GPUs can be asked for whole (by the vendor's name), in percent, by memory, or several shares at once. Only some
+GPUs can be requested whole (by the vendor's name), in percent, by memory, or several shares at once. Only some
 combinations of names make sense; others are refused in the original's words.
 """
 
@@ -44,7 +44,7 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class DeviceHint:
-    """A pod's wishes for one type of device."""
+    """A pod's demands for one type of device."""
 
     selector: LabelSelector | None = None
     vf_selector: LabelSelector | None = None
@@ -54,7 +54,7 @@ class DeviceHint:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuWish:
+class GpuDemand:
     """So many GPUs with so much of each; `shared` if they are not given whole. `honors` says that the pod insists on
     partitions, `restricted` on the first group of them, `bandwidth` on so much."""
 
@@ -74,12 +74,12 @@ class GpuWish:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWish:
+class DeviceDemand:
     """Amounts by type, under the names that devices have; `joint` are the types that are allocated together, the
     primary one first."""
 
     amounts: Mapping[str, Amounts]
-    gpu: GpuWish | None = None
+    gpu: GpuDemand | None = None
     hints: Mapping[str, DeviceHint] = field(default_factory=dict)
     joint: tuple[str, ...] = ()
     joint_scope: str = ""
@@ -90,20 +90,20 @@ class DeviceWish:
 
 
 def wants_devices(pod: Pod) -> bool:
-    """Whether a pod asks for something of a device."""
+    """Whether a pod requests something of a device."""
     asked = pod.shape.fit_request
     return not _ALL_NAMES.isdisjoint(asked) and any(asked.get(name) for name in _ALL_NAMES)
 
 
-def wish_key(pod: Pod) -> Hashable:
+def demand_key(pod: Pod) -> Hashable:
     """Equal for pods whose requests for devices are equal."""
     asked = pod.shape.fit_request
     amounts = tuple((name, asked[name]) for name in _ALL_NAMES if asked.get(name))
     return amounts, *(pod.annotations.get(key, "") for key in (HINTS, JOINT, PARTITION_SPEC))
 
 
-def device_request(pod: Pod) -> DeviceWish | Status:
-    """The wishes of a pod; SKIP if it wants no device, a refusal if they make no sense."""
+def device_request(pod: Pod) -> DeviceDemand | Status:
+    """The demands of a pod; SKIP if it wants no device, a refusal if they make no sense."""
     amounts: dict[str, Amounts] = {}
     asked = pod.shape.fit_request
     for kind, names in _NAMES.items():
@@ -121,16 +121,16 @@ def device_request(pod: Pod) -> DeviceWish | Status:
         return unresolvable(str(error))
 
 
-def _request(amounts: Mapping[str, Amounts], hints: str, joint: str, partition: str) -> DeviceWish:
-    wishes = _hints(hints)
+def _request(amounts: Mapping[str, Amounts], hints: str, joint: str, partition: str) -> DeviceDemand:
+    hints_by_type = _hints(hints)
     spec = _read(joint, "DeviceJointAllocate")
     types = tuple(
         kind
         for kind in spec.get("deviceTypes") or ()
-        if kind in amounts and (kind not in wishes or wishes[kind].strategy != APPLY_FOR_ALL)
+        if kind in amounts and (kind not in hints_by_type or hints_by_type[kind].strategy != APPLY_FOR_ALL)
     )
-    gpu = _gpu(amounts[GPU], wishes.get(GPU), partition) if GPU in amounts else None
-    return DeviceWish(amounts, gpu, wishes, types, spec.get("requiredScope") or "")
+    gpu = _gpu(amounts[GPU], hints_by_type.get(GPU), partition) if GPU in amounts else None
+    return DeviceDemand(amounts, gpu, hints_by_type, types, spec.get("requiredScope") or "")
 
 
 def _read(text: str, what: str) -> Mapping[str, Any]:
@@ -211,7 +211,7 @@ _COMBINATIONS: Mapping[frozenset[str], Callable[[Amounts], bool]] = {
 }
 
 
-def _gpu(asked: Amounts, hint: DeviceHint | None, partition: str) -> GpuWish:
+def _gpu(asked: Amounts, hint: DeviceHint | None, partition: str) -> GpuDemand:
     ratio = asked.get(RATIO)
     count = asked.get(SHARED, 0)
     if not count:
@@ -225,7 +225,7 @@ def _gpu(asked: Amounts, hint: DeviceHint | None, partition: str) -> GpuWish:
         shared = True
     spec = _read(partition, "GPUPartitionSpec") if partition else None
     bandwidth = spec.get("ringBusBandwidth") if spec else None
-    return GpuWish(
+    return GpuDemand(
         count=count,
         each=each,
         shared=shared,

@@ -1,6 +1,7 @@
 """DeviceRows: the devices of each node, and what the pods on it hold of them.
 
-What a pod holds stands in its annotation once it is bound; between Reserve and that moment it is kept here (`given`).
+What a pod holds stands in its annotation once it is bound; between Reserve and that moment GivenSinceReserve keeps
+it.
 
 Invariant: what is held of a device is the sum over the pods on the row; a trial that takes a pod away frees its share.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.quantity import BINARY_SI, Quantity, format_quantity, read_quantity, to_units
 from fairlead.koordinator.devices.classes import DeviceClasses
 from fairlead.koordinator.devices.request import MEMORY
+from fairlead.koordinator.given import GivenSinceReserve
 from fairlead.koordinator.kinds import KOORD_DEVICE
 from fairlead.koordinator.records.cards import VirtualFunction
 from fairlead.koordinator.reservations.holdings import reservations_of
@@ -81,21 +83,20 @@ class DeviceRows:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._reservations = reservations_of(cluster)
-        self._shelf = cluster.object_index.of(KOORD_DEVICE)
+        self._kind_index = cluster.object_index.of(KOORD_DEVICE)
         self._version = self._static_mark = self._content_mark = -1
         self._holdings: dict[int, DeviceHoldings] = {}
         self._unclassed: set[int] = set()
         """Rows that may be of another class now."""
         self._classes = DeviceClasses(cluster.table.capacity)
-        self.given: dict[str, Given] = {}
-        """What pods hold that are placed and whose annotation does not say it yet, by uid."""
+        self._given = GivenSinceReserve(cluster, held_devices)
 
     def catch_up(self) -> None:
-        table, shelf = self._cluster.table, self._shelf
-        marks = (table.static.mark, shelf.version, table.content.mark)
+        table, kind_index = self._cluster.table, self._kind_index
+        marks = (table.static.mark, kind_index.version, table.content.mark)
         if marks == (self._static_mark, self._version, self._content_mark):
             return
-        changed, objects = table.static.since(self._static_mark), shelf.since(self._version)
+        changed, objects = table.static.since(self._static_mark), kind_index.since(self._version)
         touched = table.content.since(self._content_mark)
         if self._content_mark < 0 or changed is None or objects is None or touched is None:
             self._unclassed.update(range(table.high))
@@ -124,13 +125,13 @@ class DeviceRows:
 
     def devices(self, row: int) -> NodeDevices | None:
         """The Device object of a row's node."""
-        found: NodeDevices | None = self._shelf.get(self._cluster.table.name(row))
+        found: NodeDevices | None = self._kind_index.get(self._cluster.table.name(row))
         return found
 
     def rows_with_devices(self) -> Iterator[int]:
         """Rows whose nodes have a Device object."""
         row_of = self._cluster.table.row_of
-        return (row_of[name] for name in self._shelf if name in row_of)
+        return (row_of[name] for name in self._kind_index if name in row_of)
 
     def node(self, row: int) -> Node | None:
         return self._cluster.table.nodes[row]
@@ -159,33 +160,28 @@ class DeviceRows:
         have left."""
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
-            return self.left_of(self._cluster, state)
-        return held_devices(pod) or self.given.get(pod.uid)
+            return self.left_of(state)
+        return self._given.of(pod)
 
-    def left_of(self, cluster: Cluster, state: ReservationState) -> Given | None:
+    def left_of(self, state: ReservationState) -> Given | None:
         """What is left of the devices that a reservation holds."""
-        pod_state = cluster.pods.get(state.record.uid)
-        if pod_state is None:
-            return None
-        whole = held_devices(pod_state.seen) or self.given.get(pod_state.seen.uid)
+        whole = self._given.of_uid(state.record.uid)
         if not whole or not state.owners:
             return whole
         used = DeviceHoldings()
         for uid in state.owners:
-            if uid in cluster.pods and (held := held_devices(cluster.pods[uid].seen) or self.given.get(uid)):
+            if held := self._given.of_uid(uid):
                 used.add(held)
         return {
             kind: tuple(_less(d, used.amounts.get(kind, {}).get(d.minor, {})) for d in ds) for kind, ds in whole.items()
         }
 
     def give(self, pod: Pod, row: int, given: Given) -> None:
-        self.given[pod.uid] = given
+        self._given.give(pod, given)
         self._recount(row)
-        if len(self.given) > 1024 + 2 * len(self._cluster.pods):
-            self.given = {uid: devices for uid, devices in self.given.items() if uid in self._cluster.pods}
 
     def take_back(self, pod: Pod, row: int) -> None:
-        self.given.pop(pod.uid, None)
+        self._given.take_back(pod)
         self._recount(row)
 
     def _recount(self, row: int) -> None:

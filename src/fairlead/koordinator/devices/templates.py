@@ -1,7 +1,7 @@
 """Templates of shared GPUs: some models give shares only in certain sizes, which a ConfigMap lists by name.
 
 The ConfigMap has, for each vendor and model, templates by name with the amounts of each. A pod that shares a GPU and
-asks for a resource that is given by template must ask for exactly what one template has; the name of the template is
+requests a resource that is given by template must request exactly what one template has; the name of the template is
 written beside the GPU that the pod gets.
 """
 
@@ -48,7 +48,7 @@ class TemplateRules:
         return Watch(kinds.CONFIG_MAP, namespace=self.namespace, optional=True)
 
 
-class TemplateBook:
+class TemplateIndex:
     """The templates of a cluster, read anew when the ConfigMap has changed."""
 
     def __init__(self, rules: TemplateRules) -> None:

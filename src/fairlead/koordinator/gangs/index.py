@@ -1,4 +1,4 @@
-"""GangBook: the gangs of a cluster, their pods by place, and the attempt at one group of gangs that is under way.
+"""GangIndex: the gangs of a cluster, their pods by place, and the attempt at one group of gangs that is under way.
 
 Gangs that name each other form a group. Of a group one pod at a time stands for all in the queue; when its turn comes,
 an attempt begins, in which all pending pods of the group are tried one after the other.
@@ -68,17 +68,17 @@ class GroupState:
     """The parts of the network that the last attempt looked at, if none had room for the group; the best first."""
 
 
-class GangBook:
+class GangIndex:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._shelf = cluster.object_index.of(KOORD_POD_GROUP)
+        self._kind_index = cluster.object_index.of(KOORD_POD_GROUP)
         self._version = self._pod_mark = -1
         self._gang_of: dict[str, str] = {}
         self.gangs: dict[str, GangState] = {}
         self.groups: dict[str, GroupState] = {}
         self.attempt: GroupAttempt | None = None
         self.touched: set[str] = set()
-        """Gangs that came or changed; whoever keeps their status empties it."""
+        """Gangs that came or changed; the writer of their status empties it."""
 
     def catch_up(self) -> None:
         cluster = self._cluster
@@ -87,10 +87,10 @@ class GangBook:
         uids = [*cluster.pods, *self._gang_of] if changed is None else changed
         for uid in dict.fromkeys(uids):
             self._take_in(uid, cluster.pods.get(uid))
-        if self._version != self._shelf.version:
-            keys = self._shelf.since(self._version) if self._version >= 0 else None
-            self._version = self._shelf.version
-            self._describe([*self._shelf, *self.gangs] if keys is None else keys)
+        if self._version != self._kind_index.version:
+            keys = self._kind_index.since(self._version) if self._version >= 0 else None
+            self._version = self._kind_index.version
+            self._describe([*self._kind_index, *self.gangs] if keys is None else keys)
 
     def _take_in(self, uid: str, pod_state: PodState | None) -> None:
         before = self._gang_of.get(uid, "")
@@ -101,7 +101,7 @@ class GangBook:
         if not now or pod_state is None:
             return
         self._gang_of[uid] = now
-        gang = self.gangs.setdefault(now, GangState(now, self._shelf.get(now)))
+        gang = self.gangs.setdefault(now, GangState(now, self._kind_index.get(now)))
         if gang.spec is None and not pod_state.seen.labels.get(GROUP_LABEL):
             gang.spec = gang_of_pod(pod_state.seen)
         gang.members[uid] = pod_state
@@ -121,7 +121,7 @@ class GangBook:
     def _describe(self, keys: Iterable[str]) -> None:
         """PodGroups came, changed or went."""
         for name in dict.fromkeys(keys):
-            spec, gang = self._shelf.get(name), self.gangs.get(name)
+            spec, gang = self._kind_index.get(name), self.gangs.get(name)
             self.touched.add(name)
             if spec is not None:
                 self.gangs.setdefault(name, GangState(name)).spec = spec
@@ -173,3 +173,10 @@ class GangBook:
         if not said:
             return ""
         return f"gangGroup {listed} basic check: {', '.join(said)}, current gang: {gang.id}, podName: {pod.key}"
+
+
+def gang_index_of(cluster: Cluster) -> GangIndex:
+    """The gangs of a cluster, up to date."""
+    gang_index = cluster.index(GangIndex, GangIndex)
+    gang_index.catch_up()
+    return gang_index

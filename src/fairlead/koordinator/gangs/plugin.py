@@ -24,7 +24,7 @@ from fairlead.core.model.events import ASSIGNED_POD, ActionType, ClusterEvent
 from fairlead.core.model.gang_explanation import Domain
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
-from fairlead.koordinator.gangs.index import GangBook, GroupAttempt
+from fairlead.koordinator.gangs.index import GangIndex, GroupAttempt, gang_index_of
 from fairlead.koordinator.gangs.network import (
     NetworkPart,
     NetworkSearch,
@@ -35,7 +35,7 @@ from fairlead.koordinator.gangs.network import (
     slots_of,
 )
 from fairlead.koordinator.gangs.preemption import JobVictims
-from fairlead.koordinator.gangs.status import GangKeeper
+from fairlead.koordinator.gangs.status import GangStatusWriter
 from fairlead.koordinator.kinds import KOORD_NETWORK_TOPOLOGY, KOORD_POD_GROUP, POD_GROUP_EVENTS
 from fairlead.koordinator.pod_annotations import write_annotation
 from fairlead.koordinator.records.gangs import (
@@ -88,8 +88,8 @@ class Coscheduling(ExtendedPlugin):
 
     def __init__(self, settings: GangSettings) -> None:
         self._settings = settings
-        self._book: tuple[Cluster, GangBook] | None = None
-        self._keeper: tuple[Cluster, GangKeeper] | None = None
+        self._gang_index: GangIndex | None = None
+        self._status_writer: GangStatusWriter | None = None
         self._binding: dict[str, tuple[str, int]] = {}
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
@@ -101,36 +101,32 @@ class Coscheduling(ExtendedPlugin):
 
     def _after_other(self, pod: Pod, old: object, new: object) -> Hint:
         """A pod was bound: does one of its group, which waits at the gate, come next?"""
-        gang = self._book[1].gang_of(pod) if self._book is not None else None
+        gang = self._gang_index.gang_of(pod) if self._gang_index is not None else None
         group = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return Hint.QUEUE if isinstance(new, Pod) and gang_id(new) in group else Hint.SKIP
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return bool(gang_name(cycle.pod) or cycle.pod.annotations.get(SELECTOR))
 
-    def book(self, cluster: Cluster) -> GangBook:
-        if self._book is None or self._book[0] is not cluster:
-            self._book = (cluster, GangBook(cluster))
-        self._book[1].catch_up()
-        return self._book[1]
+    def _index_of(self, cluster: Cluster) -> GangIndex:
+        self._gang_index = gang_index_of(cluster)
+        return self._gang_index
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        book = self.book(cluster)
-        if self._keeper is None or self._keeper[0] is not cluster:
-            self._keeper = (cluster, GangKeeper(cluster))
-        return self._keeper[1].step(book, now)
+        gang_index, self._status_writer = self._index_of(cluster), cluster.index(GangStatusWriter, GangStatusWriter)
+        return self._status_writer.step(gang_index, now)
 
     def sync_at(self) -> float | None:
-        return self._keeper[1].wake_at() if self._keeper is not None else None
+        return self._status_writer.wake_at() if self._status_writer is not None else None
 
     def gang_facts(self, namespace: str, name: str, cluster: Cluster) -> GangFacts | None:
         """What explanations of a gang need to know."""
-        book = self.book(cluster)
-        gang = book.gangs.get(f"{namespace}/{name}")
+        gang_index = self._index_of(cluster)
+        gang = gang_index.gangs.get(f"{namespace}/{name}")
         if gang is None or gang.spec is None:
             return None
         pods = tuple(member.seen for member in gang.members.values())
-        looked_at = book.group_of(gang).looked_at if gang.spec.gather is not None else ()
+        looked_at = gang_index.group_of(gang).looked_at if gang.spec.gather is not None else ()
         return GangFacts(pods, gang.spec.least, KOORD_POD_GROUP.group, looked_at)
 
     # ---- the queue ----
@@ -138,21 +134,21 @@ class Coscheduling(ExtendedPlugin):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Status | None:
         if not gang_name(pod):
             return None
-        book = self.book(cluster)
-        gang = book.gang_of(pod)
+        gang_index = self._index_of(cluster)
+        gang = gang_index.gang_of(pod)
         if gang is None:
             return unresolvable(f"can't find gang, gangName: {gang_id(pod)}, podName: {pod.key}")
         if gang.spec is None:
             return unresolvable(f"gang has not init, gangName: {gang.id}, podName: {pod.key}")
-        if self._is_free(book, gang):
+        if self._is_free(gang_index, gang):
             return None
-        group = book.group_of(gang)
-        complaint = book.complaint(gang, pod)
+        group = gang_index.group_of(gang)
+        complaint = gang_index.complaint(gang, pod)
         if complaint:
             if group.representative == pod.uid:
                 group.representative = ""
             return unresolvable(complaint)
-        attempt = book.attempt
+        attempt = gang_index.attempt
         if attempt is not None and gang.id in attempt.group and pod.uid not in attempt.tried:
             return unresolvable(
                 f"pod has not been attempted in current gang scheduling cycle, gangGroup: {gang.spec.group_id}"
@@ -165,9 +161,9 @@ class Coscheduling(ExtendedPlugin):
         group.representative = pod.uid
         return None
 
-    def _is_free(self, book: GangBook, gang: GangState) -> bool:
+    def _is_free(self, gang_index: GangIndex, gang: GangState) -> bool:
         """Whether pods of a gang need not wait for each other any more."""
-        return self._policy(gang) == ONCE_SATISFIED and book.group_of(gang).satisfied
+        return self._policy(gang) == ONCE_SATISFIED and gang_index.group_of(gang).satisfied
 
     def _policy(self, gang: GangState) -> str:
         return (gang.spec.policy if gang.spec is not None else "") or self._settings.policy
@@ -175,23 +171,23 @@ class Coscheduling(ExtendedPlugin):
     def next_pod(self, cluster: Cluster, effects: Effects) -> str:
         """The uid of the pod to try next while an attempt at a group is under way; empty if none is. When all were
         tried, the attempt ends and those that wait give their places back."""
-        book = self.book(cluster)
-        attempt = book.attempt
+        gang_index = self._index_of(cluster)
+        attempt = gang_index.attempt
         if attempt is None:
             return ""
-        for gang in book.members_of(attempt.group):
+        for gang in gang_index.members_of(attempt.group):
             for member in gang.pending:
                 if member.seen.uid not in attempt.tried:
                     attempt.tried.add(member.seen.uid)
                     return member.seen.uid
-        self._reject(effects, book, attempt.group, _ALL_TRIED)
-        book.attempt = None
+        self._reject(effects, gang_index, attempt.group, _ALL_TRIED)
+        gang_index.attempt = None
         return ""
 
     def _reject(
         self,
         effects: Effects,
-        book: GangBook,
+        gang_index: GangIndex,
         group: tuple[str, ...],
         message: str,
         *,
@@ -199,8 +195,8 @@ class Coscheduling(ExtendedPlugin):
         stays_nominated: bool = False,
     ) -> None:
         keeps = self._settings.keeps_nominations or stays_nominated
-        together = frozenset(uid for gang in book.members_of(group) for uid in gang.members)
-        for member in [member for member in book.waiting(group) if member.seen.uid != but]:
+        together = frozenset(uid for gang in gang_index.members_of(group) for uid in gang.members)
+        for member in [member for member in gang_index.waiting(group) if member.seen.uid != but]:
             effects.permit_orders.append(PermitOrder(member.seen.uid, self.name, message, keeps, together))
 
     # ---- the cycle ----
@@ -209,21 +205,21 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        book = self.book(cycle.cluster)
-        gang = book.gang_of(pod)
+        gang_index = self._index_of(cycle.cluster)
+        gang = gang_index.gang_of(pod)
         if gang is None or gang.spec is None:
             return self.pre_enqueue(pod, cycle.cluster)
-        if self._is_free(book, gang):
+        if self._is_free(gang_index, gang):
             return None
-        complaint = book.complaint(gang, pod)
+        complaint = gang_index.complaint(gang, pod)
         if complaint:
             return unresolvable(complaint)
-        attempt = book.attempt
+        attempt = gang_index.attempt
         if attempt is None:
             if gang.spec.gather is not None and self._settings.follows_network and self._network(cycle) is None:
                 return unresolvable("no cluster network topology")
-            book.attempt = GroupAttempt(gang.spec.groups, pod.uid, {pod.uid})
-            book.group_of(gang).representative = ""
+            gang_index.attempt = GroupAttempt(gang.spec.groups, pod.uid, {pod.uid})
+            gang_index.group_of(gang).representative = ""
             return None
         attempt.tried.add(pod.uid)
         return unresolvable(attempt.failed) if attempt.failed else None
@@ -239,13 +235,13 @@ class Coscheduling(ExtendedPlugin):
         """The attempt that is under way, if it is at the pod's own group."""
         if not gang_name(cycle.pod):
             return None
-        attempt = self.book(cycle.cluster).attempt
+        attempt = self._index_of(cycle.cluster).attempt
         return attempt if attempt is not None and gang_id(cycle.pod) in attempt.group else None
 
     def _gathers(self, cycle: Cycle) -> bool:
         if not self._settings.follows_network:
             return False
-        gang = self.book(cycle.cluster).gang_of(cycle.pod)
+        gang = self._index_of(cycle.cluster).gang_of(cycle.pod)
         return gang is not None and gang.spec is not None and gang.spec.gather is not None
 
     # ---- the network ----
@@ -258,9 +254,9 @@ class Coscheduling(ExtendedPlugin):
         attempt = self._own_attempt(cycle)
         if attempt is None or attempt.failed or len(attempt.tried) > 1 or not self._gathers(cycle):
             return ()
-        book = self.book(cycle.cluster)
-        pods = [member.seen for gang in book.members_of(attempt.group) for member in gang.pending]
-        network, gang = self._network(cycle), book.gang_of(cycle.pod)
+        gang_index = self._index_of(cycle.cluster)
+        pods = [member.seen for gang in gang_index.members_of(attempt.group) for member in gang.pending]
+        network, gang = self._network(cycle), gang_index.gang_of(cycle.pod)
         assert network is not None
         assert gang is not None
         assert gang.spec is not None
@@ -277,7 +273,7 @@ class Coscheduling(ExtendedPlugin):
         by_name = {pod.name: pod for pod in pods}
         plan = search.plan(list(by_name))
         best = sorted(plan.looked_at, key=lambda part: (-part.slots, part.name))
-        book.group_of(gang).looked_at = tuple(Domain(part.name, part.slots, part.layer) for part in best[:_NAMED])
+        gang_index.group_of(gang).looked_at = tuple(Domain(part.name, part.slots, part.layer) for part in best[:_NAMED])
         if plan.nodes:
             attempt.plan = {by_name[name].key: node for name, node in plan.nodes.items()}
             return (attempt.plan[cycle.pod.key],)
@@ -335,14 +331,14 @@ class Coscheduling(ExtendedPlugin):
         """The attempt at a group has failed: try to make room, remember why it failed, and let go of the places of a
         strict gang. Pods of a group that room was made for stay nominated to their nodes."""
         pod = cycle.pod
-        book = self.book(cycle.cluster)
-        gang = book.gang_of(pod) if gang_name(pod) else None
-        together = gang is not None and gang.spec is not None and not self._is_free(book, gang)
-        said = self._make_room(cycle, refusals, book.attempt if together else None)
+        gang_index = self._index_of(cycle.cluster)
+        gang = gang_index.gang_of(pod) if gang_name(pod) else None
+        together = gang is not None and gang.spec is not None and not self._is_free(gang_index, gang)
+        said = self._make_room(cycle, refusals, gang_index.attempt if together else None)
         if together and gang is not None and gang.spec is not None:
-            message = self._failure(book, gang, pod, refusals)
+            message = self._failure(gang_index, gang, pod, refusals)
             if gang.spec.mode == STRICT or said.status.ok:
-                self._reject(cycle.effects, book, gang.spec.groups, message, stays_nominated=said.status.ok)
+                self._reject(cycle.effects, gang_index, gang.spec.groups, message, stays_nominated=said.status.ok)
         return said
 
     def _make_room(self, cycle: Cycle, refusals: Refusals, attempt: GroupAttempt | None) -> PostFilterResult:
@@ -353,10 +349,10 @@ class Coscheduling(ExtendedPlugin):
             return PostFilterResult(unschedulable(f"preemption: {attempt.preempted}"))
         pods, waiting = [cycle.pod], 0
         if attempt is not None:
-            book = self.book(cycle.cluster)
-            others = [member.seen for gang in book.members_of(attempt.group) for member in gang.pending]
+            gang_index = self._index_of(cycle.cluster)
+            others = [member.seen for gang in gang_index.members_of(attempt.group) for member in gang.pending]
             pods += [pod for pod in others if pod.uid != cycle.pod.uid]
-            waiting = len(book.waiting(attempt.group))
+            waiting = len(gang_index.waiting(attempt.group))
         victims = JobVictims(cycle, refusals, pods, each_alone=self._settings.preempts_for_each_alone)
         ineligible = victims.ineligible()
         room = ineligible or victims.search()
@@ -368,16 +364,17 @@ class Coscheduling(ExtendedPlugin):
             return PostFilterResult(unschedulable(f"preemption: {said}"), nominated=None if ineligible else "")
         return PostFilterResult(SUCCESS, room.nodes[cycle.pod.uid], room.victims)
 
-    def _failure(self, book: GangBook, gang: GangState, pod: Pod, refusals: Refusals) -> str:
-        attempt = book.attempt
+    def _failure(self, gang_index: GangIndex, gang: GangState, pod: Pod, refusals: Refusals) -> str:
+        attempt = gang_index.attempt
         assert gang.spec is not None
         if attempt is None:
             return f"gets rejected due to member pod {json.dumps(pod.key)} is unschedulable"
         if not attempt.failed:
             said = replace(refusals.diagnosis, early=None).message
+            waiting = len(gang_index.waiting(attempt.group))
             attempt.failed = (
                 f"GangGroup {_quoted(gang.spec.group_id)} gets rejected due to member Pod {_quoted(pod.key)} is"
-                f" unschedulable with reason {_quoted(said)}, alreadyWaitForBound: {len(book.waiting(attempt.group))}"
+                f" unschedulable with reason {_quoted(said)}, alreadyWaitForBound: {waiting}"
             )
         return attempt.failed
 
@@ -390,42 +387,42 @@ class Coscheduling(ExtendedPlugin):
         pod = cycle.pod
         if not gang_name(pod):
             return None
-        book = self.book(cycle.cluster)
-        gang = book.gang_of(pod)
+        gang_index = self._index_of(cycle.cluster)
+        gang = gang_index.gang_of(pod)
         if gang is None or gang.spec is None:
             return unschedulable("Gang not found")
         group = gang.spec.groups
-        if not all(one in book.gangs and self._has_enough(book, book.gangs[one]) for one in group):
+        if not all(one in gang_index.gangs and self._has_enough(gang_index, gang_index.gangs[one]) for one in group):
             return Wait(gang.spec.wait or self._settings.timeout)
-        together = book.waiting(group)
+        together = gang_index.waiting(group)
         for member in together:
             self._binding[member.seen.uid] = (gang.spec.group_id, len(together))
             if member.seen.uid != pod.uid:
                 cycle.effects.permit_orders.append(PermitOrder(member.seen.uid, self.name))
-        if book.attempt is not None and gang.id in book.attempt.group:
-            book.attempt = None
+        if gang_index.attempt is not None and gang.id in gang_index.attempt.group:
+            gang_index.attempt = None
         return None
 
-    def _has_enough(self, book: GangBook, gang: GangState) -> bool:
+    def _has_enough(self, gang_index: GangIndex, gang: GangState) -> bool:
         if gang.spec is None:
             return False
         policy, waiting = self._policy(gang), len(gang.waiting)
         if policy == ONLY_WAITING:
             return waiting >= gang.spec.least
         if policy == ONCE_SATISFIED:
-            return waiting >= gang.spec.least or book.group_of(gang).satisfied
+            return waiting >= gang.spec.least or gang_index.group_of(gang).satisfied
         return waiting + len(gang.bound) >= gang.spec.least
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
         pod = cycle.pod
         self._binding.pop(pod.uid, None)
-        book = self.book(cycle.cluster) if gang_name(pod) else None
-        gang = book.gang_of(pod) if book is not None else None
-        if book is None or gang is None or gang.spec is None or self._is_free(book, gang):
+        gang_index = self._index_of(cycle.cluster) if gang_name(pod) else None
+        gang = gang_index.gang_of(pod) if gang_index is not None else None
+        if gang_index is None or gang is None or gang.spec is None or self._is_free(gang_index, gang):
             return
         if gang.spec.mode == STRICT:
             message = f"Gang {_quoted(gang.id)} gets rejected due to Pod {_quoted(pod.name)} in Unreserve"
-            self._reject(cycle.effects, book, gang.spec.groups, message, but=pod.uid)
+            self._reject(cycle.effects, gang_index, gang.spec.groups, message, but=pod.uid)
 
     def pre_bind_pre_flight(self, cycle: Cycle, row: int) -> Status:
         return SUCCESS if gang_name(cycle.pod) else SKIP

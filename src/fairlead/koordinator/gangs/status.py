@@ -1,4 +1,4 @@
-"""GangKeeper: the status of PodGroups: how many of their pods are scheduled, run and ended, and the phase that follows.
+"""GangStatusWriter writes the status of PodGroups: how many pods are scheduled, run and ended, and the phase from that.
 
 The phase is worked out from the counts alone, so that one that was missed does not matter.
 """
@@ -17,22 +17,22 @@ from fairlead.koordinator.sent_statuses import SentStatuses
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.core.state.cluster import Cluster
-    from fairlead.koordinator.gangs.index import GangBook, GangState
+    from fairlead.koordinator.gangs.index import GangIndex, GangState
 
 _COUNTS = ("scheduled", "running", "succeeded", "failed")
 
 
-class GangKeeper:
+class GangStatusWriter:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._sent = SentStatuses()
 
-    def step(self, book: GangBook, now: float) -> Iterator[Write]:
-        book.touched.update(self._sent.overdue(now))
+    def step(self, gang_index: GangIndex, now: float) -> Iterator[Write]:
+        gang_index.touched.update(self._sent.overdue(now))
         ended: dict[str, list[str]] | None = None
-        while book.touched:
-            key = book.touched.pop()
-            gang = book.gangs.get(key)
+        while gang_index.touched:
+            key = gang_index.touched.pop()
+            gang = gang_index.gangs.get(key)
             if gang is None or gang.spec is None or not gang.spec.by_object:
                 self._sent.forget(key)
                 continue

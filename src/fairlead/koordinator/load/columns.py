@@ -1,11 +1,11 @@
-"""LoadColumns: what nodes use, one row per node and one column per resource, kept up to date.
+"""LoadColumns: what nodes use, one row per node and one column per resource; LoadIndex keeps them up to date.
 
 A node's expected usage is what its NodeMetric says plus, for pods that it does not know yet or not for long, what they
 are estimated to use beyond what was measured of them. `delta` and `prod_delta` are those additions over all pods and
 over prod pods, `estimated` is the sum of all estimates, which stands in for a percentile that is not reported.
 
 A metric that comes, and one that is too old, touch their rows in the table's log of pods (`touch_stale`), so that all
-who keep answers about rows hear of it.
+caches of answers about rows are notified.
 
 Invariant: after both, every row equals what `_count` makes of the pods on it and of its NodeMetric.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -43,48 +44,40 @@ _BEFORE = 0.001
 
 
 class LoadColumns:
-    def __init__(self, cluster: Cluster, settings: LoadSettings, estimator: Estimator) -> None:
-        self._cluster = cluster
-        self._reservations = reservations_of(cluster)
-        self._settings = settings
-        self._estimator = estimator
-        self._names = settings.names
-        self._assigned: dict[str, float] = {}
-        """When pods were placed or first seen, by uid, of those whose condition does not say it."""
-        self._reserve_pods: dict[int, dict[str, Pod]] = {}
-        """Reserve pods that were placed, by row: they count even when their reservations have ended."""
-        self._metrics = cluster.object_index.of(KOORD_NODE_METRIC)
-        self._metrics_version = -1
-        self._content_mark = self._static_mark = -1
-        self._latest = -np.inf
-        """The time up to which metrics were looked at."""
-        self._expires_at = np.inf
-        """When the first metric may be too old that is not yet."""
-        self.windows: dict[tuple[str, float], NDArray[np.float64]] = {}
-        """Percentiles by kind and window, one row per node; NaN where they are not reported."""
-        self.thresholds: list[Thresholds] = [settings.thresholds]
-        """The configured thresholds, and each set of thresholds that nodes have of their own."""
-        self._threshold_codes: dict[str, int] = {}
-        self._make(cluster.table.capacity)
+    """One row per node, and of most columns one value per resource in `names`."""
 
-    def _make(self, capacity: int) -> None:
-        shape = (capacity, len(self._names))
+    def __init__(self, capacity: int, names: Sequence[str]) -> None:
+        shape = (capacity, len(names))
         self.capacity = capacity
+        self.names = names
         self.reported: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.measured: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.updated: NDArray[np.float64] = np.full(capacity, -np.inf)
         self.expired: NDArray[np.bool_] = np.ones(capacity, dtype=np.bool_)
         """Rows whose metric is too old, or does not say when it was taken, or is not there."""
         self.threshold_code: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
-        """Which of `thresholds` holds for a row."""
+        """Which of the thresholds holds for a row."""
         self.allocatable: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.usage: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.prod_usage: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.delta: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.prod_delta: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.estimated: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
-        self.windows = {}
-        self._metrics_version = self._content_mark = self._static_mark = -1
+        self.windows: dict[tuple[str, float], NDArray[np.float64]] = {}
+        """Percentiles by kind and window, one row per node; NaN where they are not reported."""
+
+    def window(self, key: tuple[str, float]) -> NDArray[np.float64]:
+        window = self.windows.get(key)
+        if window is None:
+            window = self.windows[key] = np.full((self.capacity, len(self.names)), _ABSENT)
+        return window
+
+    def clear(self, row: int) -> None:
+        """Nothing is known of what a node uses."""
+        for column in (self.usage, self.prod_usage, self.delta, self.prod_delta, self.estimated):
+            column[row] = 0
+        for window in self.windows.values():
+            window[row] = _ABSENT
 
     def expected(self, row: int, *, prod: bool, aggregated: tuple[str, float] | None) -> list[int]:
         """The usage that is expected of one row: of prod pods, of the percentile of a kind over a window, or plain."""
@@ -103,6 +96,54 @@ class LoadColumns:
             for reported, delta, other in zip(window[row].tolist(), deltas, instead, strict=True)
         ]
 
+
+class NodeThresholds:
+    """The configured thresholds (code 0), and each set of thresholds that nodes have of their own."""
+
+    def __init__(self, configured: Thresholds) -> None:
+        self.by_code: list[Thresholds] = [configured]
+        self._codes: dict[str, int] = {}
+
+    def code_of(self, annotation: str | None) -> int:
+        if not annotation:
+            return 0
+        code = self._codes.get(annotation)
+        if code is None:
+            code = self._codes[annotation] = len(self.by_code)
+            self.by_code.append(thresholds_of_node(annotation, self.by_code[0]))
+        return code
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Up to where metrics, the pods on rows and the Node objects were read."""
+
+    metrics: int = -1
+    content: int = -1
+    static: int = -1
+
+
+class LoadIndex:
+    """Keeps the LoadColumns of a cluster up to date."""
+
+    def __init__(self, cluster: Cluster, settings: LoadSettings, estimator: Estimator) -> None:
+        self._cluster = cluster
+        self._reservations = reservations_of(cluster)
+        self._settings = settings
+        self._estimator = estimator
+        self._assigned: dict[str, float] = {}
+        """When pods were placed or first seen, by uid, of those whose condition does not say it."""
+        self._reserve_pods: dict[int, dict[str, Pod]] = {}
+        """Reserve pods that were placed, by row: they count even when their reservations have ended."""
+        self._metrics = cluster.object_index.of(KOORD_NODE_METRIC)
+        self._latest = -np.inf
+        """The time up to which metrics were looked at."""
+        self._expires_at = np.inf
+        """When the first metric may be too old that is not yet."""
+        self.thresholds = NodeThresholds(settings.thresholds)
+        self.columns = LoadColumns(cluster.table.capacity, settings.names)
+        self._marks = _Marks()
+
     # ---- pods ----
 
     def assigned(self, pod: Pod, row: int, now: float) -> None:
@@ -117,20 +158,20 @@ class LoadColumns:
 
     def touch_stale(self, now: float) -> None:
         """Touch the rows whose metric has changed or become too old since the last time."""
-        table, shelf = self._cluster.table, self._metrics
-        if self._metrics_version != shelf.version:
-            # At first every row is counted, and judged by whoever keeps answers.
-            changed = shelf.since(self._metrics_version) if self._metrics_version >= 0 else ()
-            self._metrics_version = shelf.version
+        table, kind_index = self._cluster.table, self._metrics
+        if self._marks.metrics != kind_index.version:
+            # At first every row is counted, and judged by the caches of answers.
+            changed = kind_index.since(self._marks.metrics) if self._marks.metrics >= 0 else ()
+            self._marks.metrics = kind_index.version
             for name in table.row_of if changed is None else dict.fromkeys(changed):
                 if (row := table.row_of.get(name)) is not None:
                     table.content.touch(row)
         if now >= self._expires_at or now < self._latest:
-            expired = self._too_old(self.updated, now)
-            for row in (expired != self.expired).nonzero()[0].tolist():
+            expired = self._too_old(self.columns.updated, now)
+            for row in (expired != self.columns.expired).nonzero()[0].tolist():
                 table.content.touch(row)
-            self.expired = expired
-            left = self.updated[~expired]
+            self.columns.expired = expired
+            left = self.columns.updated[~expired]
             self._expires_at = float(left.min()) + self._settings.expiration - _BEFORE if len(left) else np.inf
             self._latest = now
 
@@ -142,23 +183,23 @@ class LoadColumns:
     def catch_up(self, now: float) -> None:
         """Count again the rows that were touched."""
         table = self._cluster.table
-        if table.capacity != self.capacity:
-            self._make(table.capacity)
+        if table.capacity != self.columns.capacity:
+            self.columns, self._marks = LoadColumns(table.capacity, self._settings.names), _Marks()
         self._latest = max(now, self._latest)
-        if table.static.mark != self._static_mark:
+        if table.static.mark != self._marks.static:
             self._catch_up_allocatable()
-        if table.content.mark == self._content_mark:
+        if table.content.mark == self._marks.content:
             return
-        rows = table.content.since(self._content_mark) if self._content_mark >= 0 else None
-        self._content_mark = table.content.mark
+        rows = table.content.since(self._marks.content) if self._marks.content >= 0 else None
+        self._marks.content = table.content.mark
         for row in range(table.high) if rows is None else dict.fromkeys(rows):
             if row < table.high:
                 self._count(row, now)
 
     def _catch_up_allocatable(self) -> None:
         table = self._cluster.table
-        rows = table.static.since(self._static_mark) if self._static_mark >= 0 else None
-        self._static_mark = table.static.mark
+        rows = table.static.since(self._marks.static) if self._marks.static >= 0 else None
+        self._marks.static = table.static.mark
         for row in range(table.high) if rows is None else rows:
             if row >= table.high:
                 continue
@@ -166,22 +207,13 @@ class LoadColumns:
             if node is None:
                 continue
             amounts = {**node.allocatable, **_raw(node.annotations.get(RAW_ALLOCATABLE_ANNOTATION))}
-            self.allocatable[row] = [amounts.get(name, 0) for name in self._names]
-            self.threshold_code[row] = self._code_of(node.annotations.get(THRESHOLDS_ANNOTATION))
-
-    def _code_of(self, text: str | None) -> int:
-        if not text:
-            return 0
-        code = self._threshold_codes.get(text)
-        if code is None:
-            code = self._threshold_codes[text] = len(self.thresholds)
-            self.thresholds.append(thresholds_of_node(text, self._settings.thresholds))
-        return code
+            self.columns.allocatable[row] = [amounts.get(name, 0) for name in self.columns.names]
+            self.columns.threshold_code[row] = self.thresholds.code_of(node.annotations.get(THRESHOLDS_ANNOTATION))
 
     def _count(self, row: int, now: float) -> None:
         node, taken_off = self._cluster.table.nodes[row], self._reservations.taken_off
         metric: NodeMetric | None = None if node is None else self._metrics.get(node.name)
-        if metric is not None or self.reported[row]:
+        if metric is not None or self.columns.reported[row]:
             self._read(row, metric, now)
         pods: Sequence[Pod] = self._cluster.table.pods[row]
         if row in taken_off:
@@ -199,34 +231,26 @@ class LoadColumns:
 
     def _read(self, row: int, metric: NodeMetric | None, now: float) -> None:
         """Take over what a metric says of a node; nothing is added for pods yet."""
-        for column in (self.usage, self.prod_usage, self.delta, self.prod_delta, self.estimated):
-            column[row] = 0
-        for window in self.windows.values():
-            window[row] = _ABSENT
+        columns = self.columns
+        columns.clear(row)
         updated = -np.inf if metric is None or metric.updated is None else metric.updated
-        self.reported[row] = metric is not None
-        self.measured[row] = metric is not None and metric.usage is not None
-        self.updated[row] = updated
-        self.expired[row] = too_old = bool(self._too_old(self.updated[row], now))
+        columns.reported[row] = metric is not None
+        columns.measured[row] = metric is not None and metric.usage is not None
+        columns.updated[row] = updated
+        columns.expired[row] = too_old = bool(self._too_old(columns.updated[row], now))
         if not too_old and self._settings.expiration > 0:
             self._expires_at = min(self._expires_at, updated + self._settings.expiration - _BEFORE)
         if metric is None:
             return
         if metric.usage is not None:
-            self.usage[row] = self._vector(metric.usage)
+            columns.usage[row] = self._vector(metric.usage)
             if self._settings.prod_includes_system:
-                self.prod_usage[row] = self._vector(metric.system)
+                columns.prod_usage[row] = self._vector(metric.system)
         for key, usage in metric.aggregated.items():
-            self._window(key)[row] = self._vector(usage)
-
-    def _window(self, key: tuple[str, float]) -> NDArray[np.float64]:
-        window = self.windows.get(key)
-        if window is None:
-            window = self.windows[key] = np.full((self.capacity, len(self._names)), _ABSENT)
-        return window
+            columns.window(key)[row] = self._vector(usage)
 
     def _vector(self, usage: Usage) -> list[int]:
-        return [usage.get(name, 0) for name in self._names]
+        return [usage.get(name, 0) for name in self.columns.names]
 
     def _add(self, row: int, pod: Pod, metric: NodeMetric) -> None:
         """Count a pod on a row that has a metric."""
@@ -235,20 +259,20 @@ class LoadColumns:
         prod = band_of(pod) == PROD
         active_prod = prod and measured is not None and measured.band == PROD
         if active_prod and used is not None:
-            self.prod_usage[row] += used
+            self.columns.prod_usage[row] += used
         estimate = self._estimator.estimate(pod)
         if not any(estimate):
             return
         counts = used is None or self._counts(pod, metric)
         if counts:
-            self.delta[row] += _beyond(estimate, used)
-        self.estimated[row] += estimate
+            self.columns.delta[row] += _beyond(estimate, used)
+        self.columns.estimated[row] += estimate
         if not prod:
             return
         if not active_prod and used is not None:
             used, counts = None, True
         if counts:
-            self.prod_delta[row] += _beyond(estimate, used)
+            self.columns.prod_delta[row] += _beyond(estimate, used)
 
     def _counts(self, pod: Pod, metric: NodeMetric) -> bool:
         """Whether a pod is so young that what was measured of it may be too little."""

@@ -19,7 +19,7 @@ from fairlead.core.framework.results.cached_plugin import CachedPlugin
 from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import Reason, Reject, Status, Verdict
 from fairlead.koordinator.kinds import KOORD_NODE_METRIC, NODE_METRIC_EVENTS
-from fairlead.koordinator.load.columns import LoadColumns
+from fairlead.koordinator.load.columns import LoadColumns, LoadIndex
 from fairlead.koordinator.load.estimates import FACTORS_ANNOTATION, Estimator
 from fairlead.koordinator.records.bands import PRIORITY_CLASS_LABEL, PROD, QOS_LABEL, band_of
 
@@ -67,7 +67,7 @@ class LoadAwareScheduling(CachedPlugin):
         self._estimator = Estimator(settings)
         self._weights = np.array([settings.weights.get(name, 0) for name in self._names], dtype=np.int64)
         self._scores = bool(self._weights.any() or settings.dominant_weight)
-        self._columns: tuple[Cluster, LoadColumns] | None = None
+        self._index: tuple[Cluster, LoadIndex] | None = None
 
     def events(self) -> Sequence[Interest]:
         return (
@@ -75,17 +75,20 @@ class LoadAwareScheduling(CachedPlugin):
             Interest(ClusterEvent(NODE_METRIC_EVENTS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
 
-    def _columns_of(self, cluster: Cluster) -> LoadColumns:
-        if self._columns is None or self._columns[0] is not cluster:
-            self._columns = (cluster, LoadColumns(cluster, self._settings, self._estimator))
-        return self._columns[1]
+    def index_of(self, cluster: Cluster) -> LoadIndex:
+        if self._index is None or self._index[0] is not cluster:
+            self._index = (cluster, LoadIndex(cluster, self._settings, self._estimator))
+        return self._index[1]
+
+    def _caught_up(self, cycle: Cycle) -> LoadIndex:
+        index = self.index_of(cycle.cluster)
+        index.touch_stale(cycle.now)
+        index.catch_up(cycle.now)
+        return index
 
     def columns(self, cycle: Cycle) -> LoadColumns:
         """The sums of the cycle's cluster, up to date."""
-        columns = self._columns_of(cycle.cluster)
-        columns.touch_stale(cycle.now)
-        columns.catch_up(cycle.now)
-        return columns
+        return self._caught_up(cycle).columns
 
     def refresh(self, cycle: Cycle) -> bool:
         self.columns(cycle)
@@ -100,14 +103,15 @@ class LoadAwareScheduling(CachedPlugin):
         pod = cycle.pod
         if _is_daemon(pod):
             return
-        columns = self.columns(cycle)
+        index = self._caught_up(cycle)
+        columns, thresholds = index.columns, index.thresholds.by_code
         prod = band_of(pod) == PROD
-        if len(columns.thresholds) == 1:  # no node has thresholds of its own
-            yield from self._by_thresholds(cycle, nodes, columns, columns.thresholds[0], None, prod=prod)
+        if len(thresholds) == 1:  # no node has thresholds of its own
+            yield from self._by_thresholds(cycle, nodes, columns, thresholds[0], None, prod=prod)
             return
         codes = nodes.take(columns.threshold_code)
         for code in np.unique(codes).tolist():
-            yield from self._by_thresholds(cycle, nodes, columns, columns.thresholds[code], codes == code, prod=prod)
+            yield from self._by_thresholds(cycle, nodes, columns, thresholds[code], codes == code, prod=prod)
 
     def _by_thresholds(
         self,
@@ -161,11 +165,12 @@ class LoadAwareScheduling(CachedPlugin):
                 rows = rows & ~above
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
-        columns = self.columns(cycle)
+        index = self._caught_up(cycle)
+        columns = index.columns
         if not columns.reported.item(row) or _is_daemon(cycle.pod):
             return None
         prod = band_of(cycle.pod) == PROD
-        view = self._view(columns.thresholds[columns.threshold_code.item(row)], prod=prod)
+        view = self._view(index.thresholds.by_code[columns.threshold_code.item(row)], prod=prod)
         if view is None:
             return None
         if self._settings.filters_expired and columns.expired.item(row):
@@ -227,7 +232,7 @@ class LoadAwareScheduling(CachedPlugin):
     # ---- after the choice ----
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
-        self._columns_of(cycle.cluster).assigned(cycle.pod, row, cycle.now)
+        self.index_of(cycle.cluster).assigned(cycle.pod, row, cycle.now)
         return None
 
 

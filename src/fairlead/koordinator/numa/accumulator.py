@@ -66,9 +66,9 @@ class _Accumulator:
         self.needed = count
         self.rules = rules
         self.taken: set[int] = set()
-        known = [(topology.cpus[cpu], wish) for cpu, wish in held.items() if cpu in topology.cpus]
-        self.closed_cores = {place.core for place, wish in known if wish == CORE_LEVEL}
-        self.closed_numa = {place.numa for place, wish in known if wish == NUMA_LEVEL}
+        known = [(topology.cpus[cpu], exclusive) for cpu, exclusive in held.items() if cpu in topology.cpus]
+        self.closed_cores = {place.core for place, exclusive in known if exclusive == CORE_LEVEL}
+        self.closed_numa = {place.numa for place, exclusive in known if exclusive == NUMA_LEVEL}
 
     def run(self) -> Cpus | None:
         topology, full = self.topology, self.rules.policy == FULL_CORES

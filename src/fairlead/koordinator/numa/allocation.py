@@ -47,7 +47,7 @@ class Reusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CpuDemand:
     """A pod's request as one node has to meet it: `bound` and `policy` count what the node itself demands; `amounts`
     are amplified where the node is and the pod is bound, `raw` are not."""
 
@@ -60,7 +60,7 @@ class Wish:
     raw: Mapping[str, int]
 
 
-def wish_on(request: NumaRequest, options: NodeOptions, *, bound: bool) -> Wish:
+def demand_on(request: NumaRequest, options: NodeOptions, *, bound: bool) -> CpuDemand:
     policy, required = request.required or request.preferred, bool(request.required)
     if not required and options.bind != BIND_NONE:
         policy, required = (FULL_CORES if options.bind == BIND_FULL else SPREAD), True
@@ -68,7 +68,7 @@ def wish_on(request: NumaRequest, options: NodeOptions, *, bound: bool) -> Wish:
     amounts = request.amounts
     if bound and ratio > 1 and amounts.get("cpu"):
         amounts = {**amounts, "cpu": amplified(amounts["cpu"], ratio)}
-    return Wish(bound, policy, required, request.exclusive, request.cpus, amounts, request.amounts)
+    return CpuDemand(bound, policy, required, request.exclusive, request.cpus, amounts, request.amounts)
 
 
 def policy_of(options: NodeOptions) -> str:
@@ -111,12 +111,14 @@ def satisfying(policy: str, cpus: Cpus, topology: CpuTopology) -> Cpus:
 
 
 class NumaAllocation:
-    """Tries to place one pod's wish on one node."""
+    """Tries to place one pod's demand on one node."""
 
-    def __init__(self, options: NodeOptions, holdings: NumaHoldings, wish: Wish, *, sorts_by_position: bool) -> None:
+    def __init__(
+        self, options: NodeOptions, holdings: NumaHoldings, demand: CpuDemand, *, sorts_by_position: bool
+    ) -> None:
         self.options = options
         self.holdings = holdings
-        self.wish = wish
+        self.demand = demand
         self._sorts_by_position = sorts_by_position
 
     def allocate(self, nodes: NumaNodes | None, reusable: Reusable) -> PodCpus | Status:
@@ -127,20 +129,20 @@ class NumaAllocation:
             if isinstance(split, Status):
                 return split
             numa = split
-        cpus = self._bind(numa, reusable) if self.wish.bound else NO_CPUS
+        cpus = self._bind(numa, reusable) if self.demand.bound else NO_CPUS
         if isinstance(cpus, str):
             return unschedulable(cpus)
-        return PodCpus(cpus, self.wish.exclusive, tuple(numa))
+        return PodCpus(cpus, self.demand.exclusive, tuple(numa))
 
     def free(self, reusable: Reusable) -> dict[int, dict[str, int]]:
         """What is free on each NUMA node; of cpu no more than a required policy can use."""
         free, _ = available(self.options, self.holdings, reusable)
-        if self.wish.required:
+        if self.demand.required:
             cpus = free_cpus(self.options, self.holdings.without(reusable.cpus))
             for number, amounts in free.items():
                 if amounts.get("cpu"):
                     here = cpus & self.options.cpus.of_numa.get(number, NO_CPUS)
-                    usable = satisfying(self.wish.policy, here, self.options.cpus)
+                    usable = satisfying(self.demand.policy, here, self.options.cpus)
                     amounts["cpu"] = min(amounts["cpu"], 1000 * len(usable))
         return free
 
@@ -151,7 +153,7 @@ class NumaAllocation:
         known = {name for amounts in free.values() for name in amounts}
         shares: dict[int, dict[str, int]] = {}
         missing: list[str] = []
-        for name, asked in (self.wish.raw if self.wish.bound else self.wish.amounts).items():
+        for name, asked in (self.demand.raw if self.demand.bound else self.demand.amounts).items():
             left = asked
             for at, number in enumerate(self._order(name, nodes, free) if name in known else ()):
                 part = min(self._part(name, left, len(nodes) - at), free.get(number, {}).get(name, 0))
@@ -181,23 +183,23 @@ class NumaAllocation:
 
     def _part(self, name: str, left: int, nodes: int) -> int:
         """The share of one of so many NUMA nodes: of bound pods whole CPUs, and whole cores where they are required."""
-        if name != "cpu" or not self.wish.bound:
+        if name != "cpu" or not self.demand.bound:
             return left // nodes
         whole = -(-left // 1000)
-        if self.wish.required and self.wish.policy == FULL_CORES:
+        if self.demand.required and self.demand.policy == FULL_CORES:
             size = self.options.cpus.per_core
             return whole // size // nodes * size * 1000
         return whole // nodes * 1000
 
     def _bind(self, numa: Sequence[tuple[int, Mapping[str, int]]], reusable: Reusable) -> Cpus | str:
-        options, wish, topology = self.options, self.wish, self.options.cpus
+        options, demand, topology = self.options, self.demand, self.options.cpus
         held = self.holdings.without(reusable.cpus)
         free = free_cpus(options, held)
-        if wish.required:
-            free = satisfying(wish.policy, free, topology)
-        if len(free) < wish.cpus:
+        if demand.required:
+            free = satisfying(demand.policy, free, topology)
+        if len(free) < demand.cpus:
             return NOT_ENOUGH
-        rules = CpuRules(wish.policy, wish.exclusive, options.strategy == MOST_ALLOCATED)
+        rules = CpuRules(demand.policy, demand.exclusive, options.strategy == MOST_ALLOCATED)
         taken = NO_CPUS
         for number, amounts in numa:
             here = free & topology.of_numa.get(number, NO_CPUS)
@@ -206,15 +208,15 @@ class NumaAllocation:
             if isinstance(some, str):
                 return some
             taken |= some
-        if numa and len(taken) != wish.cpus:
+        if numa and len(taken) != demand.cpus:
             return NOT_ENOUGH
-        if len(taken) < wish.cpus:
-            rest = take_preferred(topology, free - taken, reusable.cpus, held, wish.cpus - len(taken), rules)
+        if len(taken) < demand.cpus:
+            rest = take_preferred(topology, free - taken, reusable.cpus, held, demand.cpus - len(taken), rules)
             if isinstance(rest, str):
                 return rest
             taken |= rest
-        if wish.required and not _satisfies(wish.policy, taken, topology):
-            return f"insufficient CPUs to satisfy required cpu bind policy {wish.policy}"
+        if demand.required and not _satisfies(demand.policy, taken, topology):
+            return f"insufficient CPUs to satisfy required cpu bind policy {demand.policy}"
         return taken
 
 

@@ -1,7 +1,7 @@
 """NodeNUMAResource: binds pods to CPUs and keeps them to NUMA nodes.
 
 Rows on which nothing of this concerns a pod are judged as columns; the others one by one. The NUMA nodes that Filter
-chose on a row are noted in the cycle: Score and Reserve keep to them. A pod that asks for nothing of this, in a cluster
+chose on a row are noted in the cycle: Score and Reserve keep to them. A pod that requests nothing of this, in a cluster
 where no node wants it, is a *plain* one: no node is refused, scores depend on the sums of requests alone and are kept.
 """
 
@@ -35,7 +35,7 @@ from fairlead.core.model.reasons import (
 from fairlead.errors import FairleadError
 from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY, NODE_TOPOLOGY_EVENTS
 from fairlead.koordinator.numa.accumulator import FULL_CORES, MOST_ALLOCATED
-from fairlead.koordinator.numa.allocation import NumaAllocation, Reusable, available, policy_of, wish_on
+from fairlead.koordinator.numa.allocation import NumaAllocation, Reusable, available, demand_on, policy_of
 from fairlead.koordinator.numa.merging import BEST_EFFORT, EXCLUSIVE, RESTRICTED, Hints, merge
 from fairlead.koordinator.numa.providers import gather_hints, refused_elsewhere
 from fairlead.koordinator.numa.request import (
@@ -137,7 +137,7 @@ class NodeNUMAResource(CachedPlugin):
         return None
 
     def add_pod(self, cycle: Cycle, pod: object, row: int) -> None:
-        """A pod is on a row for a trial; what is held there is counted anew when asked for."""
+        """A pod is on a row for a trial; what is held there is counted anew when requested."""
 
     remove_pod = add_pod
 
@@ -263,19 +263,19 @@ class NodeNUMAResource(CachedPlugin):
         bound = self._bound(note.request, options)
         assert not isinstance(bound, Status), "asked before"
         allocation, reusable = self._allocation(cycle, note, row, bound=bound), self._reusable(cycle, row)
-        free, wish = allocation.free(reusable), allocation.wish
+        free, demand = allocation.free(reusable), allocation.demand
         totals = dict(options.numa)
         numbers = [number for number, _ in options.numa]
-        named = {name for amounts in totals.values() for name in amounts if name in wish.amounts}
-        hints: dict[str, list[NumaHint]] = {name: [] for name in wish.amounts if name in named}
+        named = {name for amounts in totals.values() for name in amounts if name in demand.amounts}
+        hints: dict[str, list[NumaHint]] = {name: [] for name in demand.amounts if name in named}
         smallest = dict.fromkeys(hints, len(numbers))
         seen: set[str] = set()
         for size in range(1, len(numbers) + 1):
             for some in combinations(numbers, size):
-                seen |= {name for number in some for name in totals[number] if name in wish.amounts}
+                seen |= {name for number in some for name in totals[number] if name in demand.amounts}
                 if isinstance(allocation.allocate(frozenset(some), reusable), Status):
                     continue
-                score = self._numa_score([totals[n] for n in some], [free[n] for n in some], wish.amounts)
+                score = self._numa_score([totals[n] for n in some], [free[n] for n in some], demand.amounts)
                 for name in sorted(seen):
                     if all(free[number].get(name, 0) for number in some):
                         hints[name].append(NumaHint(frozenset(some), score=score))
@@ -297,13 +297,13 @@ class NodeNUMAResource(CachedPlugin):
     def _allocation(self, cycle: Cycle, note: NumaNote, row: int, *, bound: bool) -> NumaAllocation:
         rows = self.rows(cycle)
         options = rows.options(row)
-        wish = wish_on(note.request, options, bound=bound)
-        return NumaAllocation(options, rows.holdings(row), wish, sorts_by_position=self._settings.sorts_by_position)
+        demand = demand_on(note.request, options, bound=bound)
+        return NumaAllocation(options, rows.holdings(row), demand, sorts_by_position=self._settings.sorts_by_position)
 
     def _reusable(self, cycle: Cycle, row: int) -> Reusable:
         """What the pod may take of reservations on a row; their CPUs come first."""
         rows = self.rows(cycle)
-        left = [held for state in usable_on(cycle, row) if (held := rows.left_of(cycle.cluster, state)) is not None]
+        left = [held for state in usable_on(cycle, row) if (held := rows.left_of(state)) is not None]
         left += [held for pod in taken_over_on(cycle, row) if (held := rows.held_by(pod)) is not None]
         if not left:
             return Reusable()
@@ -322,7 +322,7 @@ class NodeNUMAResource(CachedPlugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         note: NumaNote | None = cycle.notes.get(self.name)
-        if note is None:  # the pod asks for nothing, and the profile does not have this plugin at PreScore
+        if note is None:  # the pod requests nothing, and the profile does not have this plugin at PreScore
             return 0
         scores = self._plain_scores(nodes, note.request.amounts)
         if note.plain:
@@ -381,15 +381,15 @@ class NodeNUMAResource(CachedPlugin):
         policy, bound = self._policy(request, options) or "", self._bound(request, options)
         if isinstance(bound, Status) or (bound and not options.cpus.cpus):
             return 0
-        wish = wish_on(request, options, bound=bound)
+        demand = demand_on(request, options, bound=bound)
         if not policy:
-            return self._score_amplified(cycle, row, options, wish.amounts)
+            return self._score_amplified(cycle, row, options, demand.amounts)
         allocation, reusable = self._allocation(cycle, note, row, bound=bound), self._reusable(cycle, row)
         said = allocation.allocate(note.affinity.get(row), reusable)
         if isinstance(said, Status):
             raise FairleadError(f'running Score plugins: plugin "{self.name}" failed with: {said.message}')
         whole, used = self._whole_and_used(cycle, row, allocation, said, reusable)
-        return weighted_score(self._settings.weights, used, whole, wish.amounts, most=self._settings.most)
+        return weighted_score(self._settings.weights, used, whole, demand.amounts, most=self._settings.most)
 
     def _score_amplified(self, cycle: Cycle, row: int, options: NodeOptions, asked: Mapping[str, int]) -> int | None:
         ratio = options.ratios.get("cpu", 0.0)
@@ -466,16 +466,16 @@ class NodeNUMAResource(CachedPlugin):
 
     def _write_spec(self, cycle: Cycle, note: NumaNote, options: NodeOptions) -> None:
         """Write the policy that was used where the pod names none of its own."""
-        wish = wish_on(note.request, options, bound=True)
+        demand = demand_on(note.request, options, bound=True)
         spec = read_annotation(cycle.pod, RESOURCE_SPEC)
         assert not isinstance(spec, Status), "it was read before"
         written = dict(spec)
-        if wish.required and written.get("requiredCPUBindPolicy") in (None, "", DEFAULT_POLICY):
-            written["requiredCPUBindPolicy"] = wish.policy
+        if demand.required and written.get("requiredCPUBindPolicy") in (None, "", DEFAULT_POLICY):
+            written["requiredCPUBindPolicy"] = demand.policy
         if written.get("preferredCPUBindPolicy") == DEFAULT_POLICY:
-            written["preferredCPUBindPolicy"] = wish.policy
-        if not written.get("requiredCPUBindPolicy") and not written.get("preferredCPUBindPolicy") and wish.policy:
-            written["preferredCPUBindPolicy"] = wish.policy
+            written["preferredCPUBindPolicy"] = demand.policy
+        if not written.get("requiredCPUBindPolicy") and not written.get("preferredCPUBindPolicy") and demand.policy:
+            written["preferredCPUBindPolicy"] = demand.policy
         if written != spec:
             write_annotation(cycle, RESOURCE_SPEC, json.dumps(written, separators=(",", ":")))
 

@@ -1,6 +1,6 @@
 """What a pod wants of CPUs and NUMA nodes, from its annotations, its class of service and its band.
 
-A pod is bound to CPUs if its class is LSE or LSR (by label) and its band prod, and a policy says how; or, whoever it
+A pod is bound to CPUs if its class is LSE or LSR (by label) and its band prod, and a policy says how; or, whatever it
 is, on a node that binds all pods.
 """
 
@@ -60,7 +60,7 @@ def asks_for_nothing(pod: Pod) -> bool:
 
 
 def numa_request(pod: Pod, default_policy: str) -> NumaRequest | Status:
-    """The wishes of a pod; SKIP if it asks for nothing, a refusal or a failure if they cannot be met or read."""
+    """The demands of a pod; SKIP if it requests nothing, a refusal or a failure if they cannot be met or read."""
     spec, numa = read_annotation(pod, RESOURCE_SPEC), read_annotation(pod, NUMA_SPEC)
     for read in (spec, numa):
         if isinstance(read, Status):

@@ -1,7 +1,7 @@
 """NumaRows: what each node has of CPUs and NUMA nodes, and what the pods on it hold of them.
 
-What a pod holds stands in its annotations once it is bound; between Reserve and that moment it is kept here (`given`).
-Holdings of a row are counted when somebody asks, and anew after the row was touched, trials included.
+What a pod holds stands in its annotations once it is bound; between Reserve and that moment GivenSinceReserve keeps
+it. Holdings of a row are counted on request, and anew after the row was touched, trials included.
 
 Invariant: holdings are the sum over the pods on the row; a trial that takes a pod away frees what it holds.
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlead.core.model.quantity import read_quantity, to_units
 from fairlead.core.model.reasons import Status
+from fairlead.koordinator.given import GivenSinceReserve
 from fairlead.koordinator.kinds import KOORD_NODE_TOPOLOGY
 from fairlead.koordinator.numa.request import RESOURCE_SPEC, RESOURCE_STATUS, read_annotation
 from fairlead.koordinator.records.cpu_topology import CpuTopology, amplification_ratios, parse_cpus
@@ -66,7 +67,7 @@ class NodeOptions:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing of NUMA or binding concerns a pod that does not ask for it."""
+        """Whether nothing of NUMA or binding concerns a pod that does not request it."""
         return self.bind == BIND_NONE and not self.policy and self.node_ratio <= 1 and self.ratios.get("cpu", 0) <= 1
 
 
@@ -77,8 +78,8 @@ def amplified(amount: int, ratio: float) -> int:
 
 @dataclass(slots=True)
 class NumaHoldings:
-    """What is held on one node: CPUs with the number of holders and the wish of the last one, amounts by NUMA node, and
-    which NUMA nodes are used by pods inside of them alone, or by pods that span several."""
+    """What is held on one node: CPUs with the number of holders and the exclusiveness of the last one, amounts by NUMA
+    node, and which NUMA nodes are used by pods inside of them alone, or by pods that span several."""
 
     cpus: dict[int, tuple[int, str]] = field(default_factory=dict)
     numa: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -97,15 +98,15 @@ class NumaHoldings:
                 own[name] = own.get(name, 0) + amount
 
     def without(self, *freed: Cpus) -> dict[int, str]:
-        """Held CPUs and the wishes on them, as if these were given back once each."""
+        """Held CPUs and the exclusiveness on them, as if these were given back once each."""
         left = dict(self.cpus)
         for cpus in freed:
             for cpu in cpus:
                 if cpu in left:
-                    count, wish = left.pop(cpu)
+                    count, exclusive = left.pop(cpu)
                     if count > 1:
-                        left[cpu] = (count - 1, wish)
-        return {cpu: wish for cpu, (_, wish) in left.items()}
+                        left[cpu] = (count - 1, exclusive)
+        return {cpu: exclusive for cpu, (_, exclusive) in left.items()}
 
     def state(self, numa: int) -> str:
         """Whether a NUMA node is idle, used by pods inside of it alone, or shared."""
@@ -121,31 +122,30 @@ class NumaRows:
         self._cluster = cluster
         self._reservations = reservations_of(cluster)
         self._default_strategy = default_strategy
-        self._shelf = cluster.object_index.of(KOORD_NODE_TOPOLOGY)
+        self._kind_index = cluster.object_index.of(KOORD_NODE_TOPOLOGY)
         self._version = self._static_mark = self._content_mark = -1
         self._options: dict[int, NodeOptions] = {}
         self._holdings: dict[int, NumaHoldings] = {}
-        self.given: dict[str, PodCpus] = {}
-        """What pods hold that are placed and whose annotations do not say it yet, by uid."""
+        self._given = GivenSinceReserve(cluster, held_cpus)
         self.plain: NDArray[np.bool_] = np.ones(cluster.table.capacity, dtype=np.bool_)
-        """Rows where NUMA and binding concern only pods that ask for them."""
+        """Rows where NUMA and binding concern only pods that request them."""
         self.all_plain = True
         """Whether all rows are such."""
 
     def catch_up(self) -> None:
-        table, shelf = self._cluster.table, self._shelf
-        marks = (table.static.mark, shelf.version, table.content.mark, table.capacity)
+        table, kind_index = self._cluster.table, self._kind_index
+        marks = (table.static.mark, kind_index.version, table.content.mark, table.capacity)
         if marks == (self._static_mark, self._version, self._content_mark, len(self.plain)):
             return
         if len(self.plain) != table.capacity:
             self.plain = np.ones(table.capacity, dtype=np.bool_)
             self._static_mark = -1
-        changed, objects = table.static.since(self._static_mark), shelf.since(self._version)
+        changed, objects = table.static.since(self._static_mark), kind_index.since(self._version)
         if self._static_mark < 0 or changed is None or objects is None:
             rows = list(range(table.high))
         else:
             rows = [*changed, *(table.row_of[name] for name in objects if name in table.row_of)]
-        self._static_mark, self._version = table.static.mark, shelf.version
+        self._static_mark, self._version = table.static.mark, kind_index.version
         for row in rows:
             self._options.pop(row, None)
             self._holdings.pop(row, None)
@@ -169,7 +169,7 @@ class NumaRows:
         if found is None:
             node = self._cluster.table.nodes[row]
             assert node is not None, "only nodes that are there are asked about"
-            found = self._options[row] = self._read(node, self._shelf.get(node.name))
+            found = self._options[row] = self._read(node, self._kind_index.get(node.name))
         return found
 
     def _read(self, node: Node, topology: NodeTopology | None) -> NodeOptions:
@@ -211,18 +211,17 @@ class NumaRows:
         have left."""
         state = self._reservations.by_uid.get(pod.uid)
         if state is not None:
-            return self.left_of(self._cluster, state)
-        return held_cpus(pod) or self.given.get(pod.uid)
+            return self.left_of(state)
+        return self._given.of(pod)
 
-    def left_of(self, cluster: Cluster, state: ReservationState) -> PodCpus | None:
+    def left_of(self, state: ReservationState) -> PodCpus | None:
         """What is left of the CPUs and amounts that a reservation holds."""
-        pod_state = cluster.pods.get(state.record.uid)
-        whole = None if pod_state is None else held_cpus(pod_state.seen) or self.given.get(pod_state.seen.uid)
+        whole = self._given.of_uid(state.record.uid)
         if whole is None or not state.owners:
             return whole
         cpus, numa = whole.cpus, {number: dict(amounts) for number, amounts in whole.numa}
         for uid in state.owners:
-            held = (held_cpus(cluster.pods[uid].seen) or self.given.get(uid)) if uid in cluster.pods else None
+            held = self._given.of_uid(uid)
             if held is None:
                 continue
             cpus -= held.cpus
@@ -233,13 +232,11 @@ class NumaRows:
         return PodCpus(cpus, whole.exclusive, tuple(sorted(numa.items())))
 
     def give(self, pod: Pod, row: int, held: PodCpus) -> None:
-        self.given[pod.uid] = held
+        self._given.give(pod, held)
         self._holdings.pop(row, None)
-        if len(self.given) > 1024 + 2 * len(self._cluster.pods):
-            self.given = {uid: cpus for uid, cpus in self.given.items() if uid in self._cluster.pods}
 
     def take_back(self, pod: Pod, row: int) -> None:
-        self.given.pop(pod.uid, None)
+        self._given.take_back(pod)
         self._holdings.pop(row, None)
 
 

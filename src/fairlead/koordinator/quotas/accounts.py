@@ -1,9 +1,9 @@
 """LendingTree: the quotas of one tree with what is requested, used and granted in each.
 
 Requests go up the tree: a quota's request is that of its pods and of the limited requests of its children; what does
-not lend asks for its minimum at least. Grants (runtime) come down: a parent's runtime is shared among its children.
+not lend requests its minimum at least. Grants (runtime) come down: a parent's runtime is shared among its children.
 
-Runtime is worked out when somebody asks, for the quotas on one path; `version` says of a parent whether anything that
+Runtime is worked out on request, for the quotas on one path; `version` says of a parent whether anything that
 its children's shares depend on has changed since. Minima that do not fit into what a parent has are scaled down in the
 same moment, for the quotas on that path alone, as in the original.
 """
@@ -39,32 +39,13 @@ class TreeRules:
 
 
 @dataclass(slots=True, eq=False)
-class QuotaAccountState:
-    """One quota. `own_*` are of its own pods, the others of its whole subtree."""
+class Pool:
+    """What a quota has to share among its children: `total`. `version` counts changes of what their shares depend
+    on."""
 
-    name: str
-    parent: str
-    is_parent: bool
-    lends: bool
-    max: Mapping[str, int]
-    min: Mapping[str, int]
-    weight: Mapping[str, int]
-    scaled_min: Amounts = field(default_factory=dict)
-    request: Amounts = field(default_factory=dict)
-    child_request: Amounts = field(default_factory=dict)
-    used: Amounts = field(default_factory=dict)
-    fixed_request: Amounts = field(default_factory=dict)
-    """Requested by pods that are not preemptible."""
-    fixed_used: Amounts = field(default_factory=dict)
-    allocated: Amounts = field(default_factory=dict)
-    guaranteed: Amounts = field(default_factory=dict)
-    runtime: Amounts = field(default_factory=dict)
-    seen_version: int = 0
     children: dict[str, QuotaAccountState] = field(default_factory=dict)
     version: int = 1
-    """Counts changes of what the children's shares depend on."""
     total: Amounts = field(default_factory=dict)
-    """What there is to share among the children."""
     _minima: Amounts = field(default_factory=dict)
 
     def sum_of_minima(self, resource: str) -> int:
@@ -73,6 +54,46 @@ class QuotaAccountState:
         if found is None:
             found = self._minima[resource] = sum(child.min.get(resource, 0) for child in self.children.values())
         return found
+
+
+@dataclass(slots=True, eq=False)
+class Fixed:
+    """Of the pods that are not preemptible."""
+
+    request: Amounts = field(default_factory=dict)
+    used: Amounts = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Guarantee:
+    """What a quota gets at least: its minimum, `scaled` down where the minima of its siblings do not fit, and what its
+    pods were `allocated`, which is `kept` where the rules guarantee it."""
+
+    scaled: Amounts = field(default_factory=dict)
+    allocated: Amounts = field(default_factory=dict)
+    kept: Amounts = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class QuotaAccountState:
+    """One quota. Requests and use are those of its whole subtree; `runtime` is its share of the parent's pool, as of
+    the version `seen_version` of that."""
+
+    name: str
+    parent: str
+    is_parent: bool
+    lends: bool
+    max: Mapping[str, int]
+    min: Mapping[str, int]
+    weight: Mapping[str, int]
+    request: Amounts = field(default_factory=dict)
+    child_request: Amounts = field(default_factory=dict)
+    used: Amounts = field(default_factory=dict)
+    fixed: Fixed = field(default_factory=Fixed)
+    guarantee: Guarantee = field(default_factory=Guarantee)
+    runtime: Amounts = field(default_factory=dict)
+    seen_version: int = 0
+    pool: Pool = field(default_factory=Pool)
 
     def limited_request(self) -> Amounts:
         return {name: min(amount, self.max.get(name, amount)) for name, amount in self.request.items()}
@@ -106,7 +127,7 @@ class LendingTree:
                 self.quotas[built_in].max, self.quotas[built_in].weight = own.max, own.weight
         for state in self.quotas.values():
             if state.parent in self.quotas:
-                self.quotas[state.parent].children[state.name] = state
+                self.quotas[state.parent].pool.children[state.name] = state
         self.keys = frozenset(key for state in self.quotas.values() if state.name not in BUILT_IN for key in state.max)
         for state in list(self.quotas.values()):
             if state.name not in BUILT_IN:
@@ -128,11 +149,11 @@ class LendingTree:
     # ---- requests and use ----
 
     def change_request(self, name: str, delta: Mapping[str, int], fixed: Mapping[str, int]) -> None:
-        """Pods of a quota ask for more or less; `fixed` are those of them that are not preemptible."""
+        """Pods of a quota request more or less; `fixed` are those of them that are not preemptible."""
         changed: Mapping[str, int] = delta
         for state in self.path(name):
             before = state.limited_request()
-            add_to(state.fixed_request, fixed)
+            add_to(state.fixed.request, fixed)
             if state.name == ROOT:
                 add_to(state.request, changed)
                 return
@@ -148,14 +169,14 @@ class LendingTree:
             if parent is None:
                 return
             if any(changed.get(key) for key in self._keys_of(parent)):
-                parent.version += 1
+                parent.pool.version += 1
 
     def change_used(self, name: str, delta: Mapping[str, int], fixed: Mapping[str, int]) -> None:
         """Pods of a quota are placed or leave."""
         path = self.path(name)
         for state in path:
             add_to(state.used, delta)
-            add_to(state.fixed_used, fixed)
+            add_to(state.fixed.used, fixed)
         if self.rules.guarantees:
             self._change_allocated(path, {key: amount for key, amount in delta.items() if key in self.keys})
         if name in (SYSTEM, DEFAULT):
@@ -163,17 +184,17 @@ class LendingTree:
 
     def _change_allocated(self, path: list[QuotaAccountState], delta: Mapping[str, int]) -> None:
         for state in path:
-            before = state.guaranteed
-            add_to(state.allocated, delta)
+            before = state.guarantee.kept
+            add_to(state.guarantee.allocated, delta)
             if state.name == ROOT:
                 return
-            state.guaranteed = dict(state.allocated)
+            state.guarantee.kept = dict(state.guarantee.allocated)
             for key, amount in state.min.items():
-                state.guaranteed[key] = max(state.guaranteed.get(key, 0), amount)
-            delta = difference(state.guaranteed, before)
+                state.guarantee.kept[key] = max(state.guarantee.kept.get(key, 0), amount)
+            delta = difference(state.guarantee.kept, before)
             parent = self.quotas.get(state.parent)
             if parent is not None and any(delta.get(key) for key in self._keys_of(parent)):
-                parent.version += 1
+                parent.pool.version += 1
 
     def set_total(self, total: Mapping[str, int]) -> None:
         """What the tree has; what system and default pods use is not shared."""
@@ -183,16 +204,16 @@ class LendingTree:
             if name in self.quotas:
                 left = difference(left, self.quotas[name].used)
         root = self.quotas[ROOT]
-        if any(difference(left, root.total).values()):
-            root.total = left
-            root.version += 1
+        if any(difference(left, root.pool.total).values()):
+            root.pool.total = left
+            root.pool.version += 1
 
     # ---- runtime ----
 
     def refresh(self, name: str) -> Iterator[QuotaAccountState]:
         """Work out the runtime of a quota and its ancestors, the root's children first; yields those of which it was
         worked out anew."""
-        total = self.quotas[ROOT].total
+        total = self.quotas[ROOT].pool.total
         path = self.path(name)
         if name in BUILT_IN or not path or path[-1].name != ROOT:
             return
@@ -200,12 +221,12 @@ class LendingTree:
             state, parent = path[at], path[at + 1]
             if self.rules.scales:
                 self._scale(state, parent, total)
-            if state.seen_version != parent.version:
+            if state.seen_version != parent.pool.version:
                 self._work_out(state, parent)
                 yield state
             if at >= 1:
-                state.total = dict(state.runtime)
-                state.version += 1
+                state.pool.total = dict(state.runtime)
+                state.pool.version += 1
             total = state.runtime
 
     def _keys_of(self, parent: QuotaAccountState) -> frozenset[str]:
@@ -216,24 +237,24 @@ class LendingTree:
         """Bring a quota's minimum to what it is if the minima of all siblings are to fit into the total."""
         scaled = dict(state.min)
         for key, amount in total.items():
-            sum_of_minima = parent.sum_of_minima(key)
+            sum_of_minima = parent.pool.sum_of_minima(key)
             if amount < sum_of_minima:
                 scaled[key] = (
                     int(float(amount) * float(state.min.get(key, 0)) / float(sum_of_minima)) if amount > 0 else 0
                 )
-        if scaled != state.scaled_min:
-            state.scaled_min = scaled
-            parent.version += 1
+        if scaled != state.guarantee.scaled:
+            state.guarantee.scaled = scaled
+            parent.pool.version += 1
 
     def _work_out(self, state: QuotaAccountState, parent: QuotaAccountState) -> None:
         """Share the parent's total among its children, and take what is this quota's."""
-        children = [child for child in parent.children.values() if self._takes_part(child)]
+        children = [child for child in parent.pool.children.values() if self._takes_part(child)]
         at = children.index(state)
         for key in self._keys_of(parent):
             shares = [self._share(child, key) for child in children]
-            parts = share_out(parent.total.get(key, 0), shares, rounds_up=self.rules.rounds_up)
+            parts = share_out(parent.pool.total.get(key, 0), shares, rounds_up=self.rules.rounds_up)
             state.runtime[key] = parts[at]
-        state.seen_version = parent.version
+        state.seen_version = parent.pool.version
 
     def _takes_part(self, child: QuotaAccountState) -> bool:
         return self.rules.defaults_share or child.name not in BUILT_IN
@@ -245,7 +266,7 @@ class LendingTree:
         request = child.request.get(key, 0)
         if key in child.max:
             request = min(request, child.max[key])
-        least = max(child.scaled_min.get(key, 0), child.guaranteed.get(key, 0))
+        least = max(child.guarantee.scaled.get(key, 0), child.guarantee.kept.get(key, 0))
         return Share(weight, request, least, child.lends)
 
 
@@ -263,5 +284,5 @@ def _state(quota: ElasticQuota, *, guarantees: bool) -> QuotaAccountState:
         max=quota.max,
         min=quota.min,
         weight=quota.weight,
-        scaled_min=dict(quota.min),
+        guarantee=Guarantee(scaled=dict(quota.min)),
     )

@@ -45,7 +45,7 @@ class BuiltInQuotas(Reconciler[str]):
     def visit(self, key: str, now: float) -> Iterable[Write]:
         namespace = self.view.get(NAMESPACE, "", QUOTA_NAMESPACE)
         if namespace is None:
-            if key == DEFAULT:  # one of them asks for the namespace; the others wait until it is there
+            if key == DEFAULT:  # one of them needs the namespace; the others wait until it is there
                 head = {"apiVersion": NAMESPACE.api_version, "kind": NAMESPACE.kind}
                 yield create(NAMESPACE, {**head, "metadata": {"name": QUOTA_NAMESPACE}})
             return

@@ -29,7 +29,7 @@ _NONE = "there are no quotas (elasticquotas.scheduling.sigs.k8s.io) in this clus
 
 @click.group("quota")
 def quota_group() -> None:
-    """List Koordinator's quotas; show what one may use, uses and lends."""
+    """List Koordinator's quotas; show what one may use, uses and offers to others."""
 
 
 @quota_group.command("list")

@@ -16,8 +16,8 @@ from fairlead.koordinator.kinds import ELASTIC_QUOTA_EVENTS, KOORD_ELASTIC_QUOTA
 from fairlead.koordinator.quotas.accounts import TreeRules
 from fairlead.koordinator.quotas.preemption import QuotaVictims
 from fairlead.koordinator.quotas.revoking import QuotaRevoker, RevokeRules
-from fairlead.koordinator.quotas.status import QuotaKeeper
-from fairlead.koordinator.quotas.usage import BookRules, QuotaBook, is_fixed, request_of
+from fairlead.koordinator.quotas.status import QuotaStatusWriter
+from fairlead.koordinator.quotas.usage import QuotaUsage, UsageRules, is_fixed, request_of
 from fairlead.koordinator.records.quotas import ROOT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import LendingTree, QuotaAccountState
 
-_HEARS_AFTER = 1.0
+_COUNTS_AFTER = 1.0
 """So many seconds later a pod counts that came when nothing else happens (KoordinatorQuirks)."""
 
 
@@ -37,7 +37,7 @@ class QuotaSettings:
     """`by_runtime` limits quotas by what they are granted, otherwise by their maximum. `checks_parents` asks the quotas
     above too. `namespace` is where the built-in quotas live."""
 
-    book: BookRules = field(default_factory=lambda: BookRules(TreeRules()))
+    usage: UsageRules = field(default_factory=lambda: UsageRules(TreeRules()))
     by_runtime: bool = True
     checks_parents: bool = False
     namespace: str = "koordinator-system"
@@ -46,7 +46,7 @@ class QuotaSettings:
     others_preempt: bool = False
     """After a refusal by a quota, preemption that knows nothing of quotas may still evict (KoordinatorQuirks)."""
     names_nodes: bool = False
-    """Nodes without victims are told one by one (KoordinatorQuirks)."""
+    """Nodes without victims are listed one by one (KoordinatorQuirks)."""
     revoke: RevokeRules | None = None
     """How pods of quotas that use too much are evicted; None if they are not."""
 
@@ -57,8 +57,8 @@ class ElasticQuotaPlugin(ExtendedPlugin):
 
     def __init__(self, settings: QuotaSettings) -> None:
         self._settings = settings
-        self._book: tuple[Cluster, QuotaBook] | None = None
-        self._keeper: tuple[Cluster, QuotaKeeper] | None = None
+        self._usage: tuple[Cluster, QuotaUsage] | None = None
+        self._status_writer: tuple[Cluster, QuotaStatusWriter] | None = None
         self._revoker: QuotaRevoker | None = None
         self.refreshed: dict[str, QuotaAccountState] = {}
         """The quotas whose runtime the last check worked out anew."""
@@ -72,52 +72,52 @@ class ElasticQuotaPlugin(ExtendedPlugin):
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return False
 
-    def book(self, cluster: Cluster) -> QuotaBook:
+    def usage(self, cluster: Cluster) -> QuotaUsage:
         """The quotas of a cluster, up to date. When they are seen for the first time, every leaf is worked out."""
-        if self._book is None or self._book[0] is not cluster:
-            self._book = (cluster, QuotaBook(cluster, self._settings.book))
-            self._book[1].catch_up()
+        if self._usage is None or self._usage[0] is not cluster:
+            self._usage = (cluster, QuotaUsage(cluster, self._settings.usage))
+            self._usage[1].catch_up()
             self.refresh_leaves(cluster)
-        self._book[1].catch_up()
-        return self._book[1]
+        self._usage[1].catch_up()
+        return self._usage[1]
 
-    def _hear(self, cluster: Cluster, now: float) -> None:
-        if self._settings.book.hears_late and self._book is not None and self._book[0] is cluster:
-            self._book[1].hear(now)
+    def _count_late(self, cluster: Cluster, now: float) -> None:
+        if self._settings.usage.counts_pods_late and self._usage is not None and self._usage[0] is cluster:
+            self._usage[1].count_late(now)
 
     def refresh_leaves(self, cluster: Cluster) -> None:
         """Work out the runtime of every leaf, which is done now and then whether or not pods come."""
-        for tree in self.book(cluster).trees.values():
+        for tree in self.usage(cluster).trees.values():
             for leaf in sorted(tree.leaves(), key=lambda state: state.name):
                 list(tree.refresh(leaf.name))
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        self._hear(cluster, now)
-        if self._keeper is None or self._keeper[0] is not cluster:
-            guarantees = self._settings.book.tree.guarantees
-            keeper = QuotaKeeper(cluster, self.book, self.refresh_leaves, guarantees=guarantees)
-            self._keeper = (cluster, keeper)
+        self._count_late(cluster, now)
+        if self._status_writer is None or self._status_writer[0] is not cluster:
+            guarantees = self._settings.usage.tree.guarantees
+            status_writer = QuotaStatusWriter(cluster, self.usage, self.refresh_leaves, guarantees=guarantees)
+            self._status_writer = (cluster, status_writer)
             if self._settings.revoke is not None and self._settings.by_runtime:
                 self._revoker = QuotaRevoker(cluster, self._settings.revoke)
-        yield from self._keeper[1].step(now)
+        yield from self._status_writer[1].step(now)
         if self._revoker is not None:
-            yield from self._revoker.step(self.book(cluster), now)
+            yield from self._revoker.step(self.usage(cluster), now)
 
     def sync_at(self) -> float | None:
-        keepers = (self._keeper[1] if self._keeper is not None else None, self._revoker)
-        times = [keeper.wake_at() for keeper in keepers if keeper is not None]
-        if self._book is not None and self._book[1].unheard:
-            times.append(self._book[1].heard_at + _HEARS_AFTER)
+        status_writers = (self._status_writer[1] if self._status_writer is not None else None, self._revoker)
+        times = [status_writer.wake_at() for status_writer in status_writers if status_writer is not None]
+        if self._usage is not None and self._usage[1].uncounted:
+            times.append(self._usage[1].counted_until + _COUNTS_AFTER)
         return min((at for at in times if at is not None), default=None)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        self._hear(cycle.cluster, cycle.now)
-        book, pod = self.book(cycle.cluster), cycle.pod
-        tree_name, name = book.quota_of(pod)
+        self._count_late(cycle.cluster, cycle.now)
+        usage, pod = self.usage(cycle.cluster), cycle.pod
+        tree_name, name = usage.quota_of(pod)
         self.refreshed = {}
         if not name:
             return SKIP
-        tree = book.trees[tree_name]
+        tree = usage.trees[tree_name]
         if self._settings.by_runtime:
             self.refreshed = {state.name: state for state in tree.refresh(name)}
         account = tree.quotas.get(name)
@@ -127,19 +127,19 @@ class ElasticQuotaPlugin(ExtendedPlugin):
         return self._check(account, asked, fixed=is_fixed(pod)) or self._check_parents(tree, account, asked)
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
-        """The quotas of pods, and those above, of which the pods together ask for more than is left."""
-        book = self.book(cluster)
+        """The quotas of pods, and those above, of which the pods together request more than is left."""
+        usage = self.usage(cluster)
         asked: dict[tuple[str, str], dict[str, int]] = {}
         for pod in pods:
-            sums = asked.setdefault(book.quota_of(pod), {})
+            sums = asked.setdefault(usage.quota_of(pod), {})
             for name, amount in request_of(pod).items():
                 sums[name] = sums.get(name, 0) + amount
         for (tree_name, name), sums in asked.items():
-            tree = book.trees.get(tree_name)
+            tree = usage.trees.get(tree_name)
             account = tree.quotas.get(name) if tree is not None and name else None
             while tree is not None and account is not None and account.name != ROOT:
                 limit = self.limit(account)
-                holders = self._holders(book, tree_name, account.name)
+                holders = self._holders(usage, tree_name, account.name)
                 for resource, amount in sums.items():
                     free = limit[resource] - account.used.get(resource, 0) if resource in limit else amount
                     if amount > free:
@@ -154,29 +154,29 @@ class ElasticQuotaPlugin(ExtendedPlugin):
 
     def quota_use(self, pods: Sequence[Pod], cluster: Cluster) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         """What the pods' own quotas use at the moment, and may use at most."""
-        book = self.book(cluster)
+        usage = self.usage(cluster)
         found: dict[str, Mapping[str, Mapping[str, str]]] = {}
-        for tree_name, name in dict.fromkeys(map(book.quota_of, pods)):
-            account = book.account(tree_name, name)
+        for tree_name, name in dict.fromkeys(map(usage.quota_of, pods)):
+            account = usage.account(tree_name, name)
             if account is not None:
                 used = {resource: account.used.get(resource, 0) for resource in account.max}
                 found[name] = {"used": _texts(used), "max": _texts(account.max)}
         return found
 
-    def _holders(self, book: QuotaBook, tree: str, quota: str) -> list[tuple[str, Mapping[str, int]]]:
-        return [(pod.key, request_of(pod)) for pod, _ in book.placed_in((tree, quota))]
+    def _holders(self, usage: QuotaUsage, tree: str, quota: str) -> list[tuple[str, Mapping[str, int]]]:
+        return [(pod.key, request_of(pod)) for pod, _ in usage.placed_in((tree, quota))]
 
     # ---- PostFilter ----
 
     def post_filter(self, cycle: Cycle, refusals: Refusals) -> PostFilterResult:
-        book = self.book(cycle.cluster)
-        account = book.account(*book.quota_of(cycle.pod))
+        usage = self.usage(cycle.cluster)
+        account = usage.account(*usage.quota_of(cycle.pod))
         if account is None:
             return PostFilterResult(unschedulable())
         protects = self._settings.protects_default
         limit = self.limit(account)
         rescued = QuotaVictims(
-            cycle, refusals, book, account, limit, protects_default=protects, names_nodes=self._settings.names_nodes
+            cycle, refusals, usage, account, limit, protects_default=protects, names_nodes=self._settings.names_nodes
         ).post_filter()
         early = refusals.diagnosis.early
         if rescued.status.ok or early is None or early.plugin != self.name or self._settings.others_preempt:
@@ -197,11 +197,11 @@ class ElasticQuotaPlugin(ExtendedPlugin):
                 f" {amounts_text(account.used)}, pod's request: {amounts_text(asked)}, exceedDimensions:"
                 f" [{' '.join(exceeded)}]"
             )
-        exceeded = _exceeded(account.fixed_used, asked, account.min) if fixed else []
+        exceeded = _exceeded(account.fixed.used, asked, account.min) if fixed else []
         if exceeded:
             return unschedulable(
                 f"Insufficient non-preemptible quotas, quotaName: {account.name}, min: {amounts_text(account.min)},"
-                f" nonPreemptibleUsed: {amounts_text(account.fixed_used)}, pod's request: {amounts_text(asked)},"
+                f" nonPreemptibleUsed: {amounts_text(account.fixed.used)}, pod's request: {amounts_text(asked)},"
                 f" exceedDimensions: [{' '.join(exceeded)}]"
             )
         return None

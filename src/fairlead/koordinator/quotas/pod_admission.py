@@ -102,10 +102,10 @@ def with_nodes_of_tree(view: DocView, pod: Doc) -> Doc:
     spec = pod.get("spec") or {}
     affinity = spec.get("affinity") or {}
     of_nodes = affinity.get("nodeAffinity") or {}
-    wish = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    given: list[Doc] = wish.get("nodeSelectorTerms") or [{}]
+    of_place = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    given: list[Doc] = of_place.get("nodeSelectorTerms") or [{}]
     terms = [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *required]} for term in given]
-    of_nodes = {**of_nodes, "requiredDuringSchedulingIgnoredDuringExecution": {**wish, "nodeSelectorTerms": terms}}
+    of_nodes = {**of_nodes, "requiredDuringSchedulingIgnoredDuringExecution": {**of_place, "nodeSelectorTerms": terms}}
     return {**pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": of_nodes}}}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.usage import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaUsage
 
 
 class QuotaVictims:
@@ -31,7 +31,7 @@ class QuotaVictims:
         self,
         cycle: Cycle,
         refusals: Refusals,
-        book: QuotaBook,
+        usage: QuotaUsage,
         account: QuotaAccountState,
         limit: Mapping[str, int],
         *,
@@ -39,7 +39,7 @@ class QuotaVictims:
         names_nodes: bool,
     ) -> None:
         """`names_nodes` is a slip of the original: KoordinatorQuirks.quota_victims_by_node."""
-        self._cycle, self._refusals, self._book = cycle, refusals, book
+        self._cycle, self._refusals, self._usage = cycle, refusals, usage
         self._account, self._limit = account, limit
         self._protects_default, self._names_nodes = protects_default, names_nodes
 
@@ -81,9 +81,9 @@ class QuotaVictims:
         row = table.row_of.get(pod.nominated_node) if pod.nominated_node else None
         if row is None or self._refusals.is_final(row):
             return ""
-        own = self._book.quota_of(pod)
+        own = self._usage.quota_of(pod)
         for other in table.pods[row]:
-            if other.terminating and other.priority < pod.priority and self._book.quota_of(other) == own:
+            if other.terminating and other.priority < pod.priority and self._usage.quota_of(other) == own:
                 return "not eligible due to a terminating pod on the nominated node."
         return ""
 
@@ -93,7 +93,7 @@ class QuotaVictims:
             return []
         hopeful = self._refusals.where_room_could_help()
         by_row: dict[int, list[Pod]] = {}
-        for pod, row in self._book.placed_in(self._book.quota_of(cycle.pod)):
+        for pod, row in self._usage.placed_in(self._usage.quota_of(cycle.pod)):
             if hopeful[row] and pod.priority < cycle.pod.priority and not is_fixed(pod):
                 by_row.setdefault(row, []).append(pod)
         order = {int(row): at for at, row in enumerate(cycle.cluster.table.order())}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
-    from fairlead.koordinator.quotas.usage import QuotaBook
+    from fairlead.koordinator.quotas.usage import QuotaUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class QuotaRevoker:
         self._seen: tuple[int, int] = (-1, -1)
         self._last = float("-inf")
 
-    def step(self, book: QuotaBook, now: float) -> Iterator[Write]:
+    def step(self, usage: QuotaUsage, now: float) -> Iterator[Write]:
         at = self.wake_at()
         if at is None or now < at:
             return
         self._last, self._seen = now, self._marks()
-        for tree_name, tree in book.trees.items():
+        for tree_name, tree in usage.trees.items():
             for leaf in tree.leaves():
-                list(tree.refresh(leaf.name))  # what a quota is granted changes with what others ask for
+                list(tree.refresh(leaf.name))  # what a quota is granted changes with what others request
             for name, account in tree.quotas.items():
                 if name in (ROOT, SYSTEM):
                     continue
@@ -55,7 +55,7 @@ class QuotaRevoker:
                     self._over_since.pop(key, None)
                 elif now - self._over_since.setdefault(key, now) > self._rules.delay:
                     self._over_since[key] = now
-                    placed = [pod for pod, _ in book.placed_in(key)]
+                    placed = [pod for pod, _ in usage.placed_in(key)]
                     yield from map(_eviction, to_revoke(account, placed, now))
 
     def wake_at(self) -> float | None:

@@ -1,7 +1,7 @@
 """Water-filling: how an amount is shared among quotas by minimum, request and weight.
 
-Everybody gets its minimum, or less if it asks for less and lends the rest. What is left is shared by weight among those
-that ask for more; who has enough gives the surplus back, and it is shared again.
+Everybody gets its minimum, or less if it requests less and lends the rest. What is left is shared by weight among those
+that request more; who has enough gives the surplus back, and it is shared again.
 """
 
 from __future__ import annotations

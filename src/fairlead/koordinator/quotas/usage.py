@@ -1,4 +1,4 @@
-"""QuotaBook: which pod counts in which quota, and the trees of all quotas, kept up to date with the cluster.
+"""QuotaUsage: which pod counts in which quota, and the trees of all quotas, kept up to date with the cluster.
 
 Every pod that is there counts in the request of its quota, and in its use once it has a node. Changes of pods come from
 the cluster's log of pods; a change of the quotas themselves builds the trees anew and counts all pods again.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class BookRules:
+class UsageRules:
     """`several_trees`, `no_default` and `ignores_terminating` are feature gates of the original, `hears_late` is a slip
     of it (KoordinatorQuirks.quota_learns_of_pods_late)."""
 
@@ -38,7 +38,7 @@ class BookRules:
     several_trees: bool = False
     no_default: bool = False
     ignores_terminating: bool = False
-    hears_late: bool = False
+    counts_pods_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,15 @@ class Counted:
     pod: Pod = field(compare=False)
     listing: int = field(compare=False)
     """Which listing of quotas the pod's quota was looked up in."""
+
+
+@dataclass(slots=True)
+class _Listing:
+    """The quotas as they were listed last, by key; how many listings there were, and the version of the last."""
+
+    quotas: dict[str, ElasticQuota] = field(default_factory=dict)
+    number: int = 0
+    version: int = -1
 
 
 def request_of(pod: Pod) -> Mapping[str, int]:
@@ -71,19 +80,18 @@ def is_fixed(pod: Pod) -> bool:
     return pod.labels.get(PREEMPTIBLE_LABEL) == "false"
 
 
-class QuotaBook:
-    def __init__(self, cluster: Cluster, rules: BookRules) -> None:
+class QuotaUsage:
+    def __init__(self, cluster: Cluster, rules: UsageRules) -> None:
         self._cluster = cluster
         self._rules = rules
-        self._shelf = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
+        self._index = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
         self._quotas: dict[str, ElasticQuota] = {}
-        self._listed: dict[str, ElasticQuota] = {}
-        self._listing = 0
-        self._version = self._static_mark = self._pod_mark = -1
+        self._listing = _Listing()
+        self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
-        self.unheard: set[str] = set()
-        """Pods without a place that are not counted yet, if pods are heard of late, by uid."""
-        self.heard_at = float("-inf")
+        self.uncounted: set[str] = set()
+        """Pods without a place that are not counted yet, if pods are counted late, by uid."""
+        self.counted_until = float("-inf")
         self._members: dict[tuple[str, str], dict[str, None]] = {}
         """The uids of the pods that are counted in a quota and have a place, by tree and quota."""
         self.trees: dict[str, LendingTree] = {}
@@ -101,7 +109,7 @@ class QuotaBook:
 
     def _named(self, pod: Pod) -> str:
         rules = self._rules
-        return quota_named_for(pod.labels, pod.namespace, self._shelf, self._of_namespace, no_default=rules.no_default)
+        return quota_named_for(pod.labels, pod.namespace, self._index, self._of_namespace, no_default=rules.no_default)
 
     def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
         """The tree and the name under which a quota has its account."""
@@ -114,12 +122,12 @@ class QuotaBook:
 
     def catch_up(self) -> None:
         cluster = self._cluster
-        if self._version != self._shelf.version or not self.trees:
-            self._version = self._shelf.version
-            listed = dict(self._shelf.items())
-            if listed != self._listed or not self.trees:
-                self._listed = listed
-                self._listing += 1
+        if self._listing.version != self._index.version or not self.trees:
+            self._listing.version = self._index.version
+            listed = dict(self._index.items())
+            if listed != self._listing.quotas or not self.trees:
+                self._listing.quotas = listed
+                self._listing.number += 1
                 quotas = {quota.name: quota for quota in listed.values()}
                 if quotas != self._quotas or not self.trees:
                     self._rebuild(quotas)
@@ -128,18 +136,20 @@ class QuotaBook:
             self._set_totals()
         changed = cluster.pod_log.since(self._pod_mark) if self._pod_mark >= 0 else None
         self._pod_mark = cluster.pod_log.mark
-        self._count(cluster.pods if changed is None else changed, late=self._rules.hears_late and changed is not None)
+        self._count(
+            cluster.pods if changed is None else changed, late=self._rules.counts_pods_late and changed is not None
+        )
         if changed is None:
             self._count([uid for uid in self._counted if uid not in cluster.pods])
 
-    def hear(self, now: float) -> None:
+    def count_late(self, now: float) -> None:
         """Count the pods that came before this moment."""
-        if self.unheard and now > self.heard_at:
-            heard, self.unheard = sorted(self.unheard), set()
-            self._count(heard)
-            for uid in heard:  # those who keep the objects of quotas look again
+        if self.uncounted and now > self.counted_until:
+            counted, self.uncounted = sorted(self.uncounted), set()
+            self._count(counted)
+            for uid in counted:  # those who keep the objects of quotas look again
                 self._cluster.pod_log.touch(uid)
-        self.heard_at = max(now, self.heard_at)
+        self.counted_until = max(now, self.counted_until)
 
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
@@ -171,9 +181,9 @@ class QuotaBook:
         for uid in dict.fromkeys(uids):
             pod_state = self._cluster.pods.get(uid)
             if late and uid not in self._counted and pod_state is not None and pod_state.place is PodPlace.PENDING:
-                self.unheard.add(uid)
+                self.uncounted.add(uid)
             else:
-                self.unheard.discard(uid)
+                self.uncounted.discard(uid)
                 self._recount(uid, pod_state)
 
     def _recount(self, uid: str, pod_state: PodState | None) -> None:
@@ -209,7 +219,7 @@ class QuotaBook:
     def _counts_as(self, counted: Counted, pod: Pod) -> bool:
         """Whether a pod is in the same quota with the same amounts as when it was counted."""
         before = counted.pod
-        return counted.listing == self._listing and (
+        return counted.listing == self._listing.number and (
             before is pod
             or (
                 before.shape is pod.shape
@@ -230,7 +240,8 @@ class QuotaBook:
         if account is None:
             return None
         amounts = {name: amount for name, amount in request_of(pod).items() if name in account.max}
-        return Counted(tree, quota, amounts, is_fixed(pod), pod_state.place is not PodPlace.PENDING, pod, self._listing)
+        placed = pod_state.place is not PodPlace.PENDING
+        return Counted(tree, quota, amounts, is_fixed(pod), placed, pod, self._listing.number)
 
     def _change(self, counted: Counted, sign: int, *, request: bool, used: bool) -> None:
         tree = self.trees[counted.tree]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def allowances(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance, ...]]:
     """The maximum of each quota and of those above it."""
-    shelf = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
-    quotas = {quota.name: quota for quota in shelf.values()}
+    kind_index = cluster.object_index.of(KOORD_ELASTIC_QUOTA)
+    quotas = {quota.name: quota for quota in kind_index.values()}
     listed = quotas_by_namespace(quotas.values())
     names = (
-        quota_named_for(pod["metadata"].get("labels") or {}, pod["metadata"]["namespace"], shelf, listed)
+        quota_named_for(pod["metadata"].get("labels") or {}, pod["metadata"]["namespace"], kind_index, listed)
         for pod in workload.pods
     )
     for name in dict.fromkeys(names):

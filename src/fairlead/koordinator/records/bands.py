@@ -1,7 +1,7 @@
-"""Priority bands and classes of service: which band a pod belongs to, and under which names it asks for resources.
+"""Priority bands and classes of service: which band a pod belongs to, and under which names it requests resources.
 
 A band is said by a label, else by the number of the pod's priority. A pod of no band counts as prod or batch by its
-class of service. Pods of the bands mid and batch ask for resources of their own names, which the rules about `cpu` and
+class of service. Pods of the bands mid and batch request resources of their own names, which the rules about `cpu` and
 `memory` then read instead.
 """
 
@@ -73,7 +73,7 @@ def band_of(pod: Pod) -> str:
 
 
 def name_in_band(band: str, resource: str) -> str:
-    """The name under which pods of a band ask for a resource; the empty text if they cannot."""
+    """The name under which pods of a band request a resource; the empty text if they cannot."""
     if band in (PROD, NONE):
         return resource
     return _OWN_NAMES[band].get(resource, "")

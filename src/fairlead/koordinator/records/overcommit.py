@@ -48,7 +48,7 @@ DEFAULT_STRATEGY = ColocationStrategy(
 
 @dataclass(frozen=True, slots=True)
 class PodLoad:
-    """What a pod asks for and uses. `usage` is None if it was not measured."""
+    """What a pod requests and uses. `usage` is None if it was not measured."""
 
     band: str
     service_class: str
@@ -70,7 +70,7 @@ class NodeLoad:
 
 
 def batch_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRATEGY) -> dict[str, int]:
-    """What pods of the band koord-batch may ask for. A pod of higher bands that was not measured counts by its
+    """What pods of the band koord-batch may request. A pod of higher bands that was not measured counts by its
     request under every policy; the original forgets it under maxUsageRequest."""
     found = {}
     higher = [pod for pod in load.pods if pod.band not in (BATCH, FREE)]
@@ -102,7 +102,7 @@ def _counted(pod: PodLoad, name: str, policy: str) -> int:
 
 
 def mid_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRATEGY) -> dict[str, int]:
-    """What pods of the band koord-mid may ask for."""
+    """What pods of the band koord-mid may request."""
     found = {}
     prod = [pod for pod in load.pods if pod.band not in (MID, BATCH, FREE)]
     for name, own in (("cpu", MID_CPU), ("memory", MID_MEMORY)):

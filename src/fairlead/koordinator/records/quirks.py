@@ -47,8 +47,8 @@ class KoordinatorQuirks:
     )
     quota_victims_by_node: bool = quirk(
         QUOTAS,
-        "a pod for which its quota finds no victims is told so of each node by its name, which makes as many reasons as"
-        " there are nodes",
+        "a pod for which its quota finds no victims gets a reason for each node by its name: as many reasons as there"
+        " are nodes",
         "one reason with the number of nodes: `No victims found for preemptor pod POD`",
     )
     quota_learns_of_pods_late: bool = quirk(

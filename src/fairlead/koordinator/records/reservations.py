@@ -87,7 +87,7 @@ class OwnerMatcher:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KoordReservation:
-    """`held` are the amounts of the template, or those that the status tells once it is available. `names` are the
+    """`held` are the amounts of the template, or those that the status shows once it is available. `names` are the
     resources that owners are charged for. `reserve_pod` is the document of its reserve pod."""
 
     name: str

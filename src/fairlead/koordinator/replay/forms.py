@@ -63,6 +63,6 @@ KOORDINATOR_FORM = RecordedForm(
     ("nodes", "existing", "objects"),
     partial(complaint_about, fields=_CLUSTER),
     _decisions,
-    told_by=("config",),
+    recognised_by=("config",),
 )
 FORMS = (KOORDINATOR_FORM,)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.engine.cycle.attempt import refused_on_node, undo
 from fairlead.core.model.reasons import unschedulable
 from fairlead.core.state.pod_states import PodPlace
+from fairlead.koordinator.gangs.index import gang_index_of
 from fairlead.koordinator.gangs.plugin import Coscheduling
 from fairlead.koordinator.records.gangs import GROUP_LABEL, NAME_LABEL, PREFIX, gang_id
 from fairlead.koordinator.replay.agreement import comparable
@@ -87,8 +88,8 @@ class GangStep:
         plugin, pod_state = self._plugin, self._cluster.pods.get(self._uid(decision))
         if plugin is None or pod_state is None or not gang_id(pod_state.seen):
             return
-        book = plugin.book(self._cluster)
-        attempt = book.attempt
+        gang_index = gang_index_of(self._cluster)
+        attempt = gang_index.attempt
         if not decision["tried"]:
             if plugin.pre_enqueue(pod_state.seen, self._cluster) is None and not self._group_was_tried(pod_state.seen):
                 yield "tried", 0, 1
@@ -97,8 +98,8 @@ class GangStep:
             if pod_state.seen.uid in attempt.tried and decision["tried"] < 2 and self._next != pod_state.seen.uid:
                 yield "tried", decision["tried"], "tried before in this attempt"
             return
-        for gang in book.members_of(book.gangs[gang_id(pod_state.seen)].spec.groups):  # type: ignore[union-attr]
-            book.group_of(gang).representative = ""
+        for gang in gang_index.members_of(gang_index.gangs[gang_id(pod_state.seen)].spec.groups):  # type: ignore[union-attr]
+            gang_index.group_of(gang).representative = ""
         refused = plugin.pre_enqueue(pod_state.seen, self._cluster)
         if refused is not None:
             yield "tried", decision["tried"], refused.message
@@ -106,7 +107,7 @@ class GangStep:
     def _group_was_tried(self, pod: Any) -> bool:
         plugin = self._plugin
         assert plugin is not None
-        gang = plugin.book(self._cluster).gang_of(pod)
+        gang = gang_index_of(self._cluster).gang_of(pod)
         groups = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return any(
             decision["tried"] and gang_id(self._cluster.pods[uid].seen) in groups
@@ -114,7 +115,7 @@ class GangStep:
             if uid in self._cluster.pods
         ) or any(decision.get("again") for decision in self._decisions.values())
 
-    def tell(self, decision: Doc, message: str) -> None:
+    def note_message(self, decision: Doc, message: str) -> None:
         """The message that a pod was given at last."""
         self._messages[self._uid(decision)] = message
 
@@ -134,11 +135,11 @@ class GangStep:
         plugin = self._plugin
         if plugin is None:
             return
-        attempt = plugin.book(self._cluster).attempt
+        attempt = gang_index_of(self._cluster).attempt
         if attempt is not None:
             tried = set(attempt.tried)
             plugin.next_pod(self._cluster, self._effects)
-            if plugin.book(self._cluster).attempt is not None:
+            if gang_index_of(self._cluster).attempt is not None:
                 attempt.tried &= tried  # the recorded order counts, not ours
             self._carry_out()
 

@@ -7,6 +7,7 @@ minimum at that moment. Amounts compare by value, and a zero may be missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model.documents import read_units
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.quotas.accounts import QuotaAccountState
 
-_WORKED_OUT = {"runtime": "runtime", "request": "request", "used": "used", "scaledMin": "scaled_min"}
+_WORKED_OUT = {"runtime": "runtime", "request": "request", "used": "used", "scaledMin": "guarantee.scaled"}
 _STANDING = {
     "used": "used", "runtime": "runtime", "request": "request", "child-request": "child_request",
-    "non-preemptible-request": "fixed_request", "non-preemptible-used": "fixed_used", "guaranteed": "guaranteed",
-    "allocated": "allocated",
+    "non-preemptible-request": "fixed.request", "non-preemptible-used": "fixed.used", "guaranteed": "guarantee.kept",
+    "allocated": "guarantee.allocated",
 }  # fmt: skip
 
 
@@ -35,14 +36,14 @@ class QuotaReplay:
         self._plugin: ElasticQuotaPlugin | None = next(plugins, None)
         self._worked_out: dict[str, dict[str, dict[str, int]]] = {}
         if self._plugin is not None:
-            self._plugin.book(cluster)
+            self._plugin.usage(cluster)
 
     def note(self) -> None:
         """Remember what stands in the quotas, before anything changes. Which of them were worked out just now depends
         on the order in which the original looked at the leaves when it started, which is random."""
         plugin = self._plugin
         if plugin is not None:
-            trees = plugin.book(self._cluster).trees.values()
+            trees = plugin.usage(self._cluster).trees.values()
             self._worked_out = {n: _amounts(s, _WORKED_OUT) for tree in trees for n, s in tree.quotas.items()}
 
     def differences(self, decision: Doc) -> Iterator[tuple[str, Any, Any]]:
@@ -58,9 +59,9 @@ class QuotaReplay:
             return
         if self._doc.get("family") == "quota":
             self._plugin.refresh_leaves(self._cluster)
-        book = self._plugin.book(self._cluster)
-        states = {name: state for tree in book.trees.values() for name, state in tree.quotas.items()}
-        states |= book.trees[""].quotas  # every tree has a root of its own; the object shows the default tree's
+        usage = self._plugin.usage(self._cluster)
+        states = {name: state for tree in usage.trees.values() for name, state in tree.quotas.items()}
+        states |= usage.trees[""].quotas  # every tree has a root of its own; the object shows the default tree's
         for name, written in sorted(recorded.items()):
             state = states.get(name)
             expected = _read(written)
@@ -73,7 +74,7 @@ class QuotaReplay:
 
 
 def _amounts(state: QuotaAccountState, fields: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    found = {field: _without_zeros(getattr(state, attribute)) for field, attribute in fields.items()}
+    found = {field: _without_zeros(attrgetter(attribute)(state)) for field, attribute in fields.items()}
     return {field: amounts for field, amounts in found.items() if amounts}
 
 

@@ -82,10 +82,10 @@ class KoordinatorReplay:
         last = max(at for at, decision in entries if "tried" in decision)
         for _, step in groupby(entries, key=lambda entry: entry[1]["step"]):
             for index, found in self._step(list(step)):
-                told = [*found, *(self._quotas.final_differences() if index == last else ())]
+                differences = [*found, *(self._quotas.final_differences() if index == last else ())]
                 yield [
                     DecisionDifference(self._scenario.file, self._scenario.seed, index, name, expected, got)
-                    for name, expected, got in told
+                    for name, expected, got in differences
                 ]
 
     def _step(self, entries: list[tuple[int, Doc]]) -> Iterator[tuple[int, list[tuple[str, Any, Any]]]]:
@@ -110,7 +110,7 @@ class KoordinatorReplay:
         for _, decision in second:
             self._nominate({**decision, "nominated": decision.get("assumed") or decision.get("nominated")})
         for _, decision in second:
-            step.tell(decision, self._refusal(self._cycle(decision)))
+            step.note_message(decision, self._refusal(self._cycle(decision)))
             step.after_try()
         for index, decision in tried:
             results[index] += step.late_differences(decision)
@@ -173,7 +173,7 @@ class KoordinatorReplay:
         )
 
     def _refusal(self, cycle: Cycle) -> str:
-        """What a pod is told for which there is no room."""
+        """The message of a pod for which there is no room."""
         answer = place(cycle, self._evaluator, Search(nominated=self._nominated()))
         outcome = rescue(cycle, answer.refusals) if isinstance(answer, Blocked) else None
         end_search(cycle)
@@ -230,7 +230,7 @@ class KoordinatorReplay:
         committed = commit_on(cycle, row)
         if isinstance(committed, Failure):
             if decision.get("assumed"):
-                step.tell(decision, committed.message)
+                step.note_message(decision, committed.message)
             yield from decision_differences(decision, replace(found, message=committed.message))
             return
         step.placed(cycle, row)

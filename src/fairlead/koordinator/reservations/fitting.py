@@ -1,7 +1,7 @@
 """Whether a pod fits into a reservation and its node.
 
 The node must have room if what is left of the reservation counts as free. A Restricted reservation must itself have
-enough of every resource that it holds and the pod asks for.
+enough of every resource that it holds and the pod requests.
 """
 
 from __future__ import annotations

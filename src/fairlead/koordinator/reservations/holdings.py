@@ -1,10 +1,10 @@
 """Reservations: who uses which reservation, and how much its reserve pod still holds.
 
 A reserve pod is a pod on its row like any other, so that everybody sees the room as taken. When a pod is placed that
-uses the reservation, the reserve pod shrinks by what that pod asks for, so that the room is not counted twice; when
+uses the reservation, the reserve pod shrinks by what that pod requests, so that the room is not counted twice; when
 the pod goes, the reserve pod grows again.
 
-Invariant: what a reserve pod is counted with is what its reservation holds less what its owners on the row ask for.
+Invariant: what a reserve pod is counted with is what its reservation holds less what its owners on the row request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEAST = {"cpu": nanos_to_units("cpu", DEFAULT_CONTAINER_REQUEST["cpu"]),
 
 @dataclass(slots=True, eq=False)
 class ReservationState:
-    """A reservation, the shape of its whole reserve pod, and what its owners ask for, by uid."""
+    """A reservation, the shape of its whole reserve pod, and what its owners request, by uid."""
 
     record: KoordReservation
     whole: PodShape
@@ -67,7 +67,7 @@ class Reservations:
         self._used: dict[str, ReservationState] = {}
         """Reservations that somebody uses."""
         self.dirty: set[str] = set()
-        """Reservations that came, changed or went, or whose owners did; whoever keeps their status empties it."""
+        """Reservations that came, changed or went, or whose owners did; the writer of their status empties it."""
         self._uses: dict[str, str] = {}
         """The reservation that a pod on a node uses, by uid of both."""
         self._assumed: dict[str, str] = {}

@@ -17,14 +17,14 @@ from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import AFFINITY, EXACT_MATCH
 from fairlead.koordinator.reservations.fitting import NodeRoom, reservation_score, shortages
 from fairlead.koordinator.reservations.holdings import reservations_of
-from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_wish
+from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_demand
 from fairlead.kube.nodes.node_affinity import accepts
 
 if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
     from fairlead.koordinator.reservations.holdings import ReservationState
-    from fairlead.koordinator.reservations.matching import ReservationWish
+    from fairlead.koordinator.reservations.matching import ReservationDemand
 
 _KEPT = 256
 """So many kinds are kept; the one that was met longest ago is forgotten first."""
@@ -58,7 +58,7 @@ class PodKind:
     the kind there were before."""
 
     number: int
-    wish: ReservationWish
+    demand: ReservationDemand
     asked: Mapping[str, int]
     rows: Mapping[int, MatchedRow] = field(default_factory=dict)
     idle: list[tuple[int, ReservationState]] = field(default_factory=list)
@@ -93,13 +93,13 @@ class PodKind:
         self.idle, self.counts, self.plain = [], {}, True
         found: dict[int, list[ReservationState]] = {}
         reservations, nodes = reservations_of(cluster), cluster.table.nodes
-        for state, pod_state in reservations.matchable() if self.wish.ignores else reservations.matchable_by(pod):
+        for state, pod_state in reservations.matchable() if self.demand.ignores else reservations.matchable_by(pod):
             row = pod_state.row
             node = nodes[row]
             if node is None or not accepts(pod, node):
                 continue
             counts = self.counts.setdefault(row, MatchCounts())
-            if matches(pod, self.asked, self.wish, state.record, node, counts):
+            if matches(pod, self.asked, self.demand, state.record, node, counts):
                 found.setdefault(row, []).append(state)
                 shape = pod_state.pod.shape
                 self.plain = self.plain and not (shape.has_pod_affinity or shape.host_ports or shape.volumes)
@@ -118,23 +118,23 @@ class PodKind:
     def judged_anew(self, matched: MatchedRow) -> RowJudgement:
         chosen = self._choose(matched)
         score = 0 if chosen is None else reservation_score(chosen, self.asked)
-        return RowJudgement(() if self.wish.ignores else self._refusal(matched), chosen, score)
+        return RowJudgement(() if self.demand.ignores else self._refusal(matched), chosen, score)
 
     def _refusal(self, matched: MatchedRow) -> tuple[str, ...]:
         by_node: set[str] = set()
         by_reservation: list[str] = []
         for state in matched.states:
-            if not self.wish.required and not set(state.record.names) & set(self.asked):
+            if not self.demand.required and not set(state.record.names) & set(self.asked):
                 continue
-            if self.wish.name and self.wish.name != state.record.name:
+            if self.demand.name and self.demand.name != state.record.name:
                 continue
-            node, own = shortages(state, self.asked, matched.room, detailed=bool(self.wish.name))
+            node, own = shortages(state, self.asked, matched.room, detailed=bool(self.demand.name))
             if not node and not own:
                 return ()
             by_node.update(node)
             by_reservation += own
         of_node = tuple(f"Insufficient {name} by node" for name in sorted(by_node))
-        if self.wish.required:
+        if self.demand.required:
             return (*of_node, *by_reservation) or ("node(s) no reservation(s) to meet the requirements",)
         if of_node:
             return of_node
@@ -142,7 +142,7 @@ class PodKind:
 
     def _choose(self, matched: MatchedRow) -> ReservationState | None:
         """The reservation that the pod would use; None if none."""
-        if len(matched.states) == 1 and self.wish.required:
+        if len(matched.states) == 1 and self.demand.required:
             return matched.states[0]
         fitting = self.fitting(matched)
         if len(fitting) < 2:
@@ -159,9 +159,9 @@ class PodKind:
     def _fits(self, matched: MatchedRow, state: ReservationState) -> bool:
         if state.record.once and state.owners:
             return False
-        if self.wish.name and self.wish.name != state.record.name:
+        if self.demand.name and self.demand.name != state.record.name:
             return False
-        if not self.wish.required and not set(state.record.names) & set(self.asked):
+        if not self.demand.required and not set(state.record.names) & set(self.asked):
             return False
         node, own = shortages(state, self.asked, matched.room, detailed=False)
         return not node and not own
@@ -203,7 +203,7 @@ class PodKinds:
         kind = self._kinds.pop(key, None)
         if kind is None:
             self._count += 1
-            kind = PodKind(self._count, reservation_wish(pod), request_of(pod))
+            kind = PodKind(self._count, reservation_demand(pod), request_of(pod))
         self._kinds[key] = kind
         if len(self._kinds) > _KEPT:
             del self._kinds[next(iter(self._kinds))]

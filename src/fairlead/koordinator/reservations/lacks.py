@@ -10,7 +10,7 @@ from fairlead.core.model.lack import Lack
 from fairlead.koordinator.quotas.usage import request_of
 from fairlead.koordinator.records.reservations import RESTRICTED
 from fairlead.koordinator.reservations.holdings import reservations_of
-from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_wish
+from fairlead.koordinator.reservations.matching import MatchCounts, matches, reservation_demand
 
 if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
@@ -35,15 +35,15 @@ def reservation_lacks(pods: Sequence[Pod], cluster: Cluster) -> Iterator[Lack]:
 def _own(pod: Pod, cluster: Cluster) -> list[ReservationState] | None:
     """The reservations that a pod may use; None if it may also run without one."""
     try:
-        wish = reservation_wish(pod)
+        demand = reservation_demand(pod)
     except (ValueError, AttributeError, TypeError):
         return None
     found = []
     for state, pod_state in reservations_of(cluster).matchable():
         node = cluster.table.nodes[pod_state.row]
-        if node is not None and matches(pod, request_of(pod), wish, state.record, node, MatchCounts()):
+        if node is not None and matches(pod, request_of(pod), demand, state.record, node, MatchCounts()):
             found.append(state)
-    if wish.required:
+    if demand.required:
         return found
     return found if found and all(state.record.policy == RESTRICTED for state in found) else None
 

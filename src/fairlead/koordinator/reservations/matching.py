@@ -1,6 +1,6 @@
 """Which reservations a pod may use, and why not the others.
 
-The owners of a reservation say whose it is. A pod may ask for a reservation by name, or for one with certain labels,
+The owners of a reservation say whose it is. A pod may request a reservation by name, or for one with certain labels,
 and may say which taints of reservations it tolerates; then it must have one. A pod that ignores reservations sees the
 room that they hold as free and uses none.
 """
@@ -27,7 +27,7 @@ _KEEPING_OUT = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationWish:
+class ReservationDemand:
     """What a pod says of reservations. `required` if it must have one."""
 
     required: bool = False
@@ -39,16 +39,16 @@ class ReservationWish:
     ignores: bool = False
 
 
-def reservation_wish(pod: Pod) -> ReservationWish:
-    """The wishes of a pod; a ValueError if an annotation cannot be read."""
+def reservation_demand(pod: Pod) -> ReservationDemand:
+    """The demands of a pod; a ValueError if an annotation cannot be read."""
     ignores = pod.labels.get(IGNORED_LABEL) == "true"
     affinity, exact = pod.annotations.get(AFFINITY), pod.annotations.get(EXACT_MATCH)
     if not affinity and not exact:
-        return ReservationWish(ignores=ignores)
+        return ReservationDemand(ignores=ignores)
     written = json.loads(affinity) if affinity else {}
     required = written.get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = {"nodeSelectorTerms": required.get("reservationSelectorTerms") or []} if required else None
-    return ReservationWish(
+    return ReservationDemand(
         required=bool(affinity),
         name=written.get("name") or "",
         labels=written.get("reservationSelector") or {},
@@ -86,37 +86,37 @@ class MatchCounts:
 def matches(
     pod: Pod,
     asked: Mapping[str, int],
-    wish: ReservationWish,
+    demand: ReservationDemand,
     reservation: KoordReservation,
     node: Node,
     counts: MatchCounts,
 ) -> bool:
-    """Whether a pod may use a reservation on a node; `counts` is told why not."""
-    if wish.ignores:
+    """Whether a pod may use a reservation on a node; `counts` collects why not."""
+    if demand.ignores:
         return True
     if not reservation.matches(pod):
         return False
     counts.owned += 1
-    if wish.name:
-        return _matches_by_name(asked, wish, reservation, counts)
-    if reservation.unschedulable and not is_tolerated(_UNSCHEDULABLE, wish.tolerations):
+    if demand.name:
+        return _matches_by_name(asked, demand, reservation, counts)
+    if reservation.unschedulable and not is_tolerated(_UNSCHEDULABLE, demand.tolerations):
         counts.unschedulable += 1
         return False
-    return _is_wanted(asked, wish, reservation, node, counts)
+    return _is_wanted(asked, demand, reservation, node, counts)
 
 
 def _is_wanted(
-    asked: Mapping[str, int], wish: ReservationWish, reservation: KoordReservation, node: Node, counts: MatchCounts
+    asked: Mapping[str, int], demand: ReservationDemand, reservation: KoordReservation, node: Node, counts: MatchCounts
 ) -> bool:
     """Whether a reservation has the taints, labels and amounts that a pod accepts."""
-    taint = _first_untolerated(reservation, wish) if wish.required else None
+    taint = _first_untolerated(reservation, demand) if demand.required else None
     if taint is not None:
         counts.tainted[f"{{{taint.key}: {taint.value}}}"] += 1
         return False
-    if wish.required and not _has_affinity(wish, reservation, node):
+    if demand.required and not _has_affinity(demand, reservation, node):
         counts.affinity_unmatched += 1
         return False
-    if not _is_exact(asked, wish.exact, reservation.held):
+    if not _is_exact(asked, demand.exact, reservation.held):
         counts.not_exact += 1
         return False
     return True
@@ -124,7 +124,7 @@ def _is_wanted(
 
 def may_be_taken_over(
     pod: Pod,
-    wish: ReservationWish,
+    demand: ReservationDemand,
     asked: Mapping[str, int],
     reservation: KoordReservation,
     node: Node,
@@ -137,48 +137,48 @@ def may_be_taken_over(
     if by_owners and not reservation.matches(pod):
         return False
     counts.owned += 1
-    if not wish.name:
-        return _is_wanted(asked, wish, reservation, node, counts)
+    if not demand.name:
+        return _is_wanted(asked, demand, reservation, node, counts)
     before = counts.name_matched
-    matched = _matches_by_name(asked, wish, reservation, counts)
+    matched = _matches_by_name(asked, demand, reservation, counts)
     counts.name_matched = before  # the original does not count it here
     return matched
 
 
 def _matches_by_name(
-    asked: Mapping[str, int], wish: ReservationWish, reservation: KoordReservation, counts: MatchCounts
+    asked: Mapping[str, int], demand: ReservationDemand, reservation: KoordReservation, counts: MatchCounts
 ) -> bool:
-    if reservation.name != wish.name:
+    if reservation.name != demand.name:
         counts.name_unmatched += 1
         return False
-    if not _is_exact(asked, wish.exact, reservation.held):
+    if not _is_exact(asked, demand.exact, reservation.held):
         counts.not_exact += 1
         return False
     counts.name_matched += 1
     return True
 
 
-def _first_untolerated(reservation: KoordReservation, wish: ReservationWish) -> Taint | None:
+def _first_untolerated(reservation: KoordReservation, demand: ReservationDemand) -> Taint | None:
     return next(
         (
             taint
             for taint in reservation.taints
-            if taint.effect in _KEEPING_OUT and not is_tolerated(taint, wish.tolerations)
+            if taint.effect in _KEEPING_OUT and not is_tolerated(taint, demand.tolerations)
         ),
         None,
     )
 
 
-def _has_affinity(wish: ReservationWish, reservation: KoordReservation, node: Node) -> bool:
+def _has_affinity(demand: ReservationDemand, reservation: KoordReservation, node: Node) -> bool:
     """Whether the labels of a reservation, laid over those of its node, are as the pod wants them."""
     labels = {**node.labels, **reservation.labels}
-    if any(labels.get(key) != value for key, value in wish.labels.items()):
+    if any(labels.get(key) != value for key, value in demand.labels.items()):
         return False
-    return wish.terms is None or wish.terms.matches(labels, reservation.name)
+    return demand.terms is None or demand.terms.matches(labels, reservation.name)
 
 
 def _is_exact(asked: Mapping[str, int], names: tuple[str, ...], held: Mapping[str, int]) -> bool:
-    """Whether the named resources are asked for exactly as they are held. One that neither has ends the comparison, as
+    """Whether the named resources are requested exactly as they are held. One that neither has ends the comparison, as
     in the original."""
     for name in names:
         if name not in held or name not in asked:

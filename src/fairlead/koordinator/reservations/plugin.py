@@ -37,7 +37,7 @@ from fairlead.koordinator.reservations.fitting import is_reservation_reason, res
 from fairlead.koordinator.reservations.holdings import reservations_of
 from fairlead.koordinator.reservations.kinds_of_pods import PodKinds
 from fairlead.koordinator.reservations.lacks import reservation_lacks
-from fairlead.koordinator.reservations.matching import reservation_wish
+from fairlead.koordinator.reservations.matching import reservation_demand
 from fairlead.koordinator.reservations.preallocation import (
     NO_PODS,
     MarkOwners,
@@ -47,7 +47,7 @@ from fairlead.koordinator.reservations.preallocation import (
 )
 from fairlead.koordinator.reservations.preallocation import REQUIRED as PRE_ALLOCATION_REQUIRED
 from fairlead.koordinator.reservations.preallocation import begin as begin_pre_allocation
-from fairlead.koordinator.reservations.status import ReservationKeeper
+from fairlead.koordinator.reservations.status import ReservationStatusWriter
 from fairlead.kube.nodes.node_affinity import accepts
 from fairlead.kube.scoring import to_hundred
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from fairlead.core.state.nodes import Nodes
     from fairlead.koordinator.reservations.holdings import ReservationState
     from fairlead.koordinator.reservations.kinds_of_pods import MatchedRow, PodKind
-    from fairlead.koordinator.reservations.matching import MatchCounts, ReservationWish
+    from fairlead.koordinator.reservations.matching import MatchCounts, ReservationDemand
     from fairlead.koordinator.reservations.preemption import ReservationPreemption
 
 _PREFERRED = 1000
@@ -91,8 +91,8 @@ class ReservationNote:
     """Of a reservation with preAllocation, the pods that it may take over."""
 
     @property
-    def wish(self) -> ReservationWish:
-        return self.kind.wish
+    def demand(self) -> ReservationDemand:
+        return self.kind.demand
 
 
 class ReservationPlugin(ExtendedPlugin):
@@ -112,8 +112,7 @@ class ReservationPlugin(ExtendedPlugin):
         self._pre_allocation = pre_allocation
         self._preemption = preemption
         self._kept_for = kept_for
-        self._keeper: tuple[Cluster, ReservationKeeper] | None = None
-        self._kinds: tuple[Cluster, PodKinds] | None = None
+        self._status_writer: tuple[Cluster, ReservationStatusWriter] | None = None
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return False
@@ -127,12 +126,12 @@ class ReservationPlugin(ExtendedPlugin):
     # ---- the status of reservations ----
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        if self._keeper is None or self._keeper[0] is not cluster:
-            self._keeper = (cluster, ReservationKeeper(cluster, kept_for=self._kept_for))
-        return self._keeper[1].step(now)
+        if self._status_writer is None or self._status_writer[0] is not cluster:
+            self._status_writer = (cluster, ReservationStatusWriter(cluster, kept_for=self._kept_for))
+        return self._status_writer[1].step(now)
 
     def sync_at(self) -> float | None:
-        return self._keeper[1].wake_at() if self._keeper is not None else None
+        return self._status_writer[1].wake_at() if self._status_writer is not None else None
 
     def _note(self, cycle: Cycle) -> ReservationNote | None:
         note: ReservationNote | None = cycle.notes.get(self.name)
@@ -147,7 +146,7 @@ class ReservationPlugin(ExtendedPlugin):
         if not reservations.by_uid:
             return None
         try:
-            kind = self._kinds_of(cluster).of(pod)
+            kind = cluster.index(PodKinds, PodKinds).of(pod)
         except (ValueError, AttributeError, TypeError) as error:
             return failed(f"reservation annotations cannot be read: {error}")
         if is_reserve_pod(pod):
@@ -156,7 +155,7 @@ class ReservationPlugin(ExtendedPlugin):
         note.touched.update(row for row, state in kind.idle if state.owners)
         if not kind.rows and not note.touched:
             note.touched.update(self._row_in_use(cycle))
-        if kind.wish.required:
+        if kind.demand.required:
             note.touched &= kind.rows.keys()
         note.touched |= kind.rows.keys()
         if kind.rows:
@@ -174,11 +173,6 @@ class ReservationPlugin(ExtendedPlugin):
             return said
         note.pre, note.taken = said, True
         return None
-
-    def _kinds_of(self, cluster: Cluster) -> PodKinds:
-        if self._kinds is None or self._kinds[0] is not cluster:
-            self._kinds = (cluster, PodKinds(cluster))
-        return self._kinds[1]
 
     def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
         """A row that the pod may be on and where somebody uses a reservation, if there is one: then the plugin takes
@@ -224,8 +218,8 @@ class ReservationPlugin(ExtendedPlugin):
                 return None
             names = frozenset(cycle.cluster.table.name(row) for row in note.pre.rows)
             return names or unresolvable(PRE_ALLOCATION_REQUIRED)
-        wish = note.wish if note is not None else reservation_wish(cycle.pod)
-        if wish.required:
+        demand = note.demand if note is not None else reservation_demand(cycle.pod)
+        if demand.required:
             if note is None or not note.touched:
                 return unresolvable(_NO_MATCH)
             return frozenset(cycle.cluster.table.name(row) for row in note.touched)
@@ -244,11 +238,11 @@ class ReservationPlugin(ExtendedPlugin):
             reasons = {row: tuple(short) for row in note.pre.rows if (short := note.pre.refusal(cycle, row))}
         for at, row in _places(nodes, reasons):
             refused.setdefault(reasons[row], []).append(at)
-        for told, places in refused.items():
+        for texts, places in refused.items():
             mask = nodes.none()
             mask[places] = True
-            for reason in told:
-                yield Reject(Reason(self.name, reason), mask)
+            for text in texts:
+                yield Reject(Reason(self.name, text), mask)
 
     def _reserve_pod_filter(self, cycle: Cycle, nodes: Nodes) -> Iterator[Reject]:
         """Where a reservation may be: on the node that it names, and not beside reservations of another kind."""
@@ -281,7 +275,7 @@ class ReservationPlugin(ExtendedPlugin):
     def _said(self, cycle: Cycle, note: ReservationNote, refusals: Refusals) -> list[str]:
         counts = note.counts.values()
         owned = sum(count.owned for count in counts)
-        if not owned and not note.wish.required:
+        if not owned and not note.demand.required:
             return []
         tainted: Counter[str] = sum((count.tainted for count in counts), Counter[str]())
         said = [
@@ -293,8 +287,8 @@ class ReservationPlugin(ExtendedPlugin):
             *((number, f"had untolerated taint {taint}") for taint, number in sorted(tainted.items())),
             *self._node_reasons(note, refusals),
         ]
-        told = [f"{number} Reservation(s) {words}" for number, words in said if number]
-        return [*told, f"{owned} Reservation(s) matched owner total"]
+        reasons = [f"{number} Reservation(s) {words}" for number, words in said if number]
+        return [*reasons, f"{owned} Reservation(s) matched owner total"]
 
     def _node_reasons(self, note: ReservationNote, refusals: Refusals) -> list[tuple[int, str]]:
         """For reservations that matched, why their nodes were refused."""
@@ -315,7 +309,7 @@ class ReservationPlugin(ExtendedPlugin):
         note = self._note(cycle)
         if note is not None and note.pre is not None:
             return None if note.pre.scores() else SKIP
-        if note is None or is_reserve_pod(cycle.pod) or note.wish.ignores or not note.touched:
+        if note is None or is_reserve_pod(cycle.pod) or note.demand.ignores or not note.touched:
             return SKIP
         smallest: tuple[int, int] | None = None
         orders = {row: first for row, matched in note.rows.items() if (first := matched.first_order)}
@@ -362,11 +356,11 @@ class ReservationPlugin(ExtendedPlugin):
         note = self._note(cycle)
         if note is not None and note.pre is not None:
             return self._take_over(cycle, note.pre, row)
-        if is_reserve_pod(cycle.pod) or (note is not None and note.wish.ignores):
+        if is_reserve_pod(cycle.pod) or (note is not None and note.demand.ignores):
             return None
         chosen = self._nominate(note, row) if note is not None else None
         if note is None or chosen is None:
-            required = note.wish.required if note is not None else reservation_wish(cycle.pod).required
+            required = note.demand.required if note is not None else reservation_demand(cycle.pod).required
             return unschedulable(_NO_MATCH) if required else None
         note.assumed = chosen
         reservations_of(cycle.cluster).assume(cycle.pod, chosen.record.uid)

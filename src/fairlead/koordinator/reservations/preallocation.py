@@ -27,7 +27,7 @@ from fairlead.koordinator.records.reservations import (
 )
 from fairlead.koordinator.reservations.fitting import NodeRoom, reservation_score, reservation_shortage
 from fairlead.koordinator.reservations.holdings import reservations_of
-from fairlead.koordinator.reservations.matching import MatchCounts, may_be_taken_over, reservation_wish
+from fairlead.koordinator.reservations.matching import MatchCounts, may_be_taken_over, reservation_demand
 from fairlead.kube.nodes.node_affinity import accepts
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class PreAllocation:
         return self._score(chosen[0]) if chosen else 0
 
     def scores(self) -> bool:
-        """Whether nodes are told apart."""
+        """Whether nodes are distinguished."""
         return bool(self.rows) and not (self.own.record.takes_several and self.rules.unscored)
 
     def _score(self, pod: Pod) -> int:
@@ -146,7 +146,7 @@ class PreAllocation:
     def _one(
         self, pods: Iterable[Pod], room: NodeRoom, of_node: set[str], of_reservation: list[str]
     ) -> tuple[Pod, ...]:
-        """The first pod that makes enough room; the sets are told what is missing otherwise."""
+        """The first pod that makes enough room; the sets collect what is missing otherwise."""
         for pod in pods:
             given = request_of(pod)
             node, own = room.lacking(self.asked, given), reservation_shortage(self.own, given, detailed=False)
@@ -186,7 +186,7 @@ class PreAllocation:
 def begin(
     cycle: Cycle, own: ReservationState, rules: PreAllocationRules, counts: dict[int, MatchCounts]
 ) -> PreAllocation | Status:
-    """Look for pods that the reservation may take over, and take them off their rows; `counts` is told of others."""
+    """Look for pods that the reservation may take over, and take them off their rows; `counts` collects others."""
     record = own.record
     if record.policy != RESTRICTED:
         return unresolvable(_UNSUPPORTED)
@@ -214,11 +214,11 @@ def _candidates(
         if not (_is_selected(record, pod) if by_owners else rules.marks(pod)):
             continue
         try:
-            wish = reservation_wish(pod)
+            demand = reservation_demand(pod)
         except (ValueError, AttributeError, TypeError):
             continue
-        told = counts.setdefault(row, MatchCounts())
-        if may_be_taken_over(pod, wish, request_of(pod), record, node, told, by_owners=by_owners):
+        match_counts = counts.setdefault(row, MatchCounts())
+        if may_be_taken_over(pod, demand, request_of(pod), record, node, match_counts, by_owners=by_owners):
             found.setdefault(row, []).append(pod)
     if not by_owners:
         for pods in found.values():
@@ -241,7 +241,7 @@ def _is_selected(record: KoordReservation, pod: Pod) -> bool:
 
 
 def _room(cycle: Cycle, row: int, pods: Iterable[Pod]) -> NodeRoom:
-    """A row while some pods are off it, with what they ask for."""
+    """A row while some pods are off it, with what they request."""
     table = cycle.cluster.table
     node = table.nodes[row]
     assert node is not None, "only nodes that are there are looked at"

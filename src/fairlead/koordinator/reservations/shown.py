@@ -63,6 +63,6 @@ def is_taken_off(cycle: Cycle) -> bool:
 def chosen_on(cycle: Cycle, row: int) -> ReservationState | None:
     """The reservation that the pod would use on a row."""
     note = _note(cycle)
-    if note is None or note.wish.ignores or row not in note.rows:
+    if note is None or note.demand.ignores or row not in note.rows:
         return None
     return note.kind.judge(note.rows[row]).chosen

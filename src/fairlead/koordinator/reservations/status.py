@@ -1,4 +1,4 @@
-"""ReservationKeeper: the status of reservations. It tells who owns them, ends them and removes those that ended.
+"""ReservationStatusWriter writes the status of reservations: who owns them. It ends them and removes those that ended.
 
 A reservation that serves one pod has succeeded when that pod is bound. One whose time is over, or whose node is gone,
 has failed (the reason is Expired). Ended ones are deleted after a day. What is wanted is compared with what the object
@@ -35,7 +35,7 @@ _ENDED = (SUCCEEDED, FAILED)
 _BOUND = (PodPlace.BOUND, PodPlace.RELEASING)
 
 
-class ReservationKeeper:
+class ReservationStatusWriter:
     def __init__(self, cluster: Cluster, *, kept_for: float | None) -> None:
         """`kept_for` is how many seconds ended reservations stay; None is for good."""
         self._cluster = cluster

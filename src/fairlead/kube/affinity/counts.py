@@ -4,8 +4,8 @@ A `Tally` counts pods of one description. Per row it is an array; per topology k
 keeps one sum for each value of the key, so that "how many are in this zone" is a look-up whatever the number of pods
 and nodes. A code of -1 (the node has no such label) finds the last entry of a column of sums, which is kept at zero.
 
-Invariant: while a key's sums are kept, `sums[code]` is the sum over the rows that carry that code. Whoever changes a
-row's labels has the sums forgotten; they are made anew when they are next asked for.
+Invariant: while a key's sums are kept, `sums[code]` is the sum over the rows that carry that code. The code that
+changes a row's labels has the sums forgotten; they are made anew when they are next requested.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
     from fairlead.core.model.terms import AffinityTerm
     from fairlead.core.state.cluster import Cluster
-    from fairlead.core.state.object_index import Shelf
+    from fairlead.core.state.object_index import KindIndex
 
 
 class AffinityIndex:
     def __init__(self, cluster: Cluster) -> None:
         table = cluster.table
         self._table = table
-        self._namespaces: Shelf = cluster.object_index.of(kinds.NAMESPACE)
+        self._namespaces: KindIndex = cluster.object_index.of(kinds.NAMESPACE)
         self._reaches: dict[AffinityTerm, PodSelection] = {}
         self._reaches_version = -1
         self._labels = {row: node.labels for row, node in table.alive_rows()}

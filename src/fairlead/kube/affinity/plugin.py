@@ -125,14 +125,14 @@ class InterPodAffinity(CachedPlugin):
         self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
     ) -> None:
         self._hard_weight = hard_pod_affinity_weight
-        self._ignores_wishes_of_others = ignore_preferred_terms_of_existing_pods
+        self._ignores_preferences_of_others = ignore_preferred_terms_of_existing_pods
         self._anti_rows: frozenset[int] | None = None
-        self._wish_rows: frozenset[int] | None = None
+        self._preference_rows: frozenset[int] | None = None
 
-    def look_only_where(self, anti: frozenset[int] | None, wishes: frozenset[int] | None) -> None:
-        """Restrict the rows whose pods count: `anti` for their required anti-affinity, `wishes` for their preferences
-        when the incoming pod has none of its own. None is all rows."""
-        self._anti_rows, self._wish_rows = anti, wishes
+    def look_only_where(self, anti: frozenset[int] | None, preferences: frozenset[int] | None) -> None:
+        """Restrict the rows whose pods count: `anti` for their required anti-affinity, `preferences` for their
+        preferences when the incoming pod has none of its own. None is all rows."""
+        self._anti_rows, self._preference_rows = anti, preferences
 
     def events(self) -> Sequence[Interest]:
         pods = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
@@ -150,7 +150,7 @@ class InterPodAffinity(CachedPlugin):
         if shape.has_pod_affinity or shape.affinity_error:
             return False
         terms = affinity_index(cycle.cluster).terms
-        return not terms.anti and (self._ignores_wishes_of_others or not terms.pulls)
+        return not terms.anti and (self._ignores_preferences_of_others or not terms.pulls)
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         """A pod without terms counts for the terms of others alone."""
@@ -214,13 +214,13 @@ class InterPodAffinity(CachedPlugin):
 
     def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         shape = cycle.pod.shape
-        wishes = bool(shape.preferred_pod_affinity or shape.preferred_pod_anti_affinity)
-        if not wishes and self._ignores_wishes_of_others:
+        preferences = bool(shape.preferred_pod_affinity or shape.preferred_pod_anti_affinity)
+        if not preferences and self._ignores_preferences_of_others:
             return SKIP
         index = affinity_index(cycle.cluster)
-        if not wishes and not index.terms.pulls:
+        if not preferences and not index.terms.pulls:
             return SKIP
-        among = None if wishes else self._wish_rows
+        among = None if preferences else self._preference_rows
         scores = AffinityScores(cycle.pod, index, cycle.cluster.table, self._hard_weight, among=among)
         if not scores.by_key:
             return SKIP

@@ -48,7 +48,7 @@ class AffinityScores:
         """Topology keys of the pod's required affinity, which often confines it to a single domain of each."""
 
     def level(self, nodes: Nodes) -> bool:
-        """Whether all of these nodes have the same points, where that can be told without computing them."""
+        """Whether all of these nodes have the same points, where that is known without computing them."""
         return all(self._is_level(key, points, nodes) for key, points in self.by_key.items())
 
     def _is_level(self, key: str, points: NDArray[np.int64], nodes: Nodes) -> bool:
@@ -61,9 +61,9 @@ class AffinityScores:
 
     def _add_own(self, pod: Pod) -> None:
         shape = pod.shape
-        wishes = [(weight, term) for weight, term in shape.preferred_pod_affinity]
-        wishes += [(-weight, term) for weight, term in shape.preferred_pod_anti_affinity]
-        for weight, term in wishes:
+        preferences = [(weight, term) for weight, term in shape.preferred_pod_affinity]
+        preferences += [(-weight, term) for weight, term in shape.preferred_pod_anti_affinity]
+        for weight, term in preferences:
             key = term.topology_key
             sums = self._index.selected.count(self._index.reach(term), live=False).domains(key)
             if sums.any():

@@ -1,8 +1,8 @@
 """Selected: how many pods of certain namespaces and labels are where, counted once and then kept.
 
 Pods are filed by what can be selected of them, namespace and labels; equal ones are one `LabelSet` with its counts per
-row. What somebody wants counted is a `Group`: it is made when first asked for, from the distinct label sets (never from
-the pods), and follows from then on. Groups not asked for in a long time are dropped; asking again makes them anew.
+row. What somebody wants counted is a `Group`: it is made when first requested, from the distinct label sets (never from
+the pods), and follows from then on. Groups not requested in a long time are dropped; asking again makes them anew.
 
 Invariant: a group's tally is the sum over the label sets that it matches.
 """

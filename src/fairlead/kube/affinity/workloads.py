@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.kinds import Kind
     from fairlead.core.model.pod import Owner, Pod
     from fairlead.core.model.workload_selectors import WorkloadSelector
-    from fairlead.core.state.object_index import ObjectIndex, Shelf
+    from fairlead.core.state.object_index import KindIndex, ObjectIndex
 
 _OWNERS: Mapping[tuple[str, str], Kind] = {
     ("v1", "ReplicationController"): kinds.REPLICATION_CONTROLLER,
@@ -29,11 +29,11 @@ _REMEMBERED = 8192
 
 class Workloads:
     def __init__(self, object_index: ObjectIndex) -> None:
-        self._services: Shelf = object_index.of(kinds.SERVICE)
-        self._owners: dict[tuple[str, str], Shelf] = {said: object_index.of(kind) for said, kind in _OWNERS.items()}
+        self._services: KindIndex = object_index.of(kinds.SERVICE)
+        self._owners: dict[tuple[str, str], KindIndex] = {said: object_index.of(kind) for said, kind in _OWNERS.items()}
         self._shelves = (self._services, *self._owners.values())
         self._version = -1
-        """The sum of the shelves' versions, none of which ever falls."""
+        """The sum of the indexes' versions, none of which ever falls."""
         self._services_in: dict[str, list[WorkloadSelector]] = {}
         self._found: dict[object, LabelSelector] = {}
 
@@ -66,8 +66,8 @@ class Workloads:
 
     def _owner(self, pod: Pod) -> WorkloadSelector | None:
         owner: Owner | None = pod.owner
-        shelf = None if owner is None else self._owners.get((owner.api_version, owner.kind))
-        return None if shelf is None or owner is None else shelf.get(f"{pod.namespace}/{owner.name}")
+        kind_index = None if owner is None else self._owners.get((owner.api_version, owner.kind))
+        return None if kind_index is None or owner is None else kind_index.get(f"{pod.namespace}/{owner.name}")
 
 
 def _combined(pod: Pod, services: list[WorkloadSelector], owner: WorkloadSelector | None) -> LabelSelector:

@@ -1,6 +1,6 @@
 """How much of a device's capacities a request takes, and whether that is there. Amounts are compared in nanos.
 
-A request may name capacities; a policy of the device rounds what was asked for, or says what to take if nothing was.
+A request may name capacities; a policy of the device rounds what was requested, or says what to take if nothing was.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NANO = 10**9
 
 
 def consumption(device: Device, request: DeviceRequest) -> dict[str, Quantity]:
-    """What the request would take of each capacity of the device, asked for or not."""
+    """What the request would take of each capacity of the device, requested or not."""
     return {name: _amount(request.capacity.get(name), capacity) for name, capacity in device.capacity.items()}
 
 

@@ -1,8 +1,9 @@
 """DeviceCounts: how many devices of a class each node sees and how many of them are in use, for scores by resources.
 
-NodeResourcesFit and NodeResourcesBalancedAllocation may be told to score by an extended resource. Where a device class
-serves it and a node's device plugin does not, the node's amount is the number of devices that the class's selectors
-accept. As in the original, all devices that slices offer to the node count, also those of pools that are incomplete.
+NodeResourcesFit and NodeResourcesBalancedAllocation may be configured to score by an extended resource. Where a device
+class serves it and a node's device plugin does not, the node's amount is the number of devices that the class's
+selectors accept. As in the original, all devices that slices offer to the node count, also those of pools that are
+incomplete.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class DeviceCounts:
             for device in devices.devices_for(row):
                 if self._is_of(serving, device):
                     total += 1
-                    taken += devices.in_use(device.id) or devices.is_shared_out(device.id)
+                    taken += devices.uses.in_use(device.id) or devices.uses.is_shared_out(device.id)
         except SelectorTrouble:
             return 0, 0
         return total, taken

@@ -24,7 +24,7 @@ class PoolView:
     """One pool as one node sees it. `elsewhere` are slices of the pool that do not reach the node, if they had to be
     looked at. `hidden` are devices whose own node selection leaves the node out. `layout` is all that a search reads
     of it besides what is in use: pools of different nodes that are alike have an equal one. `bits` has a bit for each
-    device of `slices`, by its name, in their order: the sum over some of them tells which they are."""
+    device of `slices`, by its name, in their order: the sum over some of them identifies them."""
 
     id: PoolId
     slices: tuple[ResourceSlice, ...]

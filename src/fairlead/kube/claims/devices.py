@@ -1,7 +1,7 @@
-"""DeviceIndex: which devices there are, which node sees them, and which are in use. An Index, made when asked for.
+"""DeviceIndex: which devices there are, which node sees them, and which are in use. An Index, made when requested.
 
 In use is what the claims say: as the API shows them, as a reserved pod will have changed them (`claims`), or as an
-attempt that is still on its way to the API wants to have it (`hold`). Holdings follow the shelf of claims by its log,
+attempt that is still on its way to the API wants to have it (`hold`). Holdings follow the index of claims by its log,
 and each row has a `signature`: rows with equal signatures see devices that are equal in kind and use, so that one
 search answers for all of them. Only rows whose devices changed get a new one.
 
@@ -10,68 +10,48 @@ Invariant: a device that is not shared is in use if and only if an allocation wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from itertools import count
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fairlead.core.model import kinds
 from fairlead.core.model.device_claims import extended_claim_of
-from fairlead.core.model.devices import IMPLICIT_PREFIX, DeviceClass, DeviceId, PoolId, ResourceSlice
+from fairlead.core.model.devices import IMPLICIT_PREFIX, DeviceClass, PoolId, ResourceSlice
 from fairlead.core.model.documents import is_older
-from fairlead.core.state.touchlog import TouchLog
-from fairlead.kube.claims.device_views import EMPTY_VIEW, NodeView, PoolView, devices_for, view_of
+from fairlead.kube.claims.claimants import Claimants
+from fairlead.kube.claims.device_views import EMPTY_VIEW, NodeView, devices_for, view_of
+from fairlead.kube.claims.signatures import RowSignatures
+from fairlead.kube.claims.uses import Slices, Uses
 from fairlead.kube.volumes.storage import Assumed
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.core.model.device_claims import Allocation, ResourceClaim
     from fairlead.core.model.devices import Device
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.cluster import Cluster
-    from fairlead.core.state.object_index import Shelf
-
-_MOST_SIGNATURES = 1 << 16
-_NOBODY = 1 << 40
-"""Above all priorities."""
-_NO_NAMES: frozenset[str] = frozenset()
+    from fairlead.core.state.object_index import KindIndex
 
 
 class DeviceIndex:
     def __init__(self, cluster: Cluster) -> None:
         index = cluster.object_index
         self.cluster = cluster
-        self._table = cluster.table
-        self._slice_shelf: Shelf = index.of(kinds.RESOURCE_SLICE)
-        self._claim_shelf: Shelf = index.of(kinds.RESOURCE_CLAIM)
-        self.classes: Shelf = index.of(kinds.DEVICE_CLASS)
-        self.claims: Assumed[ResourceClaim] = Assumed(self._claim_shelf)
+        self._slice_index: KindIndex = index.of(kinds.RESOURCE_SLICE)
+        self._claim_index: KindIndex = index.of(kinds.RESOURCE_CLAIM)
+        self.classes: KindIndex = index.of(kinds.DEVICE_CLASS)
+        self.claims: Assumed[ResourceClaim] = Assumed(self._claim_index)
         self._in_flight: dict[str, tuple[Allocation, str]] = {}
         """Allocations on their way to the API, by the claim's key, each with the gang of the pod that they are for."""
-        self._claimants: dict[int, dict[str, int]] = {}
-        """Pods that may have devices, by row: their priorities."""
-        self._least: NDArray[np.int64] = np.full(64, _NOBODY, dtype=np.int64)
-        """The lowest of them of each row."""
-        self.lowest_priority = _NOBODY
-        """No pod that may have devices has a lower one."""
-        self._uses = _Uses()
-        self._slices = _Slices()
+        self.claimants = Claimants()
+        self.uses = Uses()
+        self._slices = Slices()
         self._views: dict[int, NodeView] = {}
         self._rows_of_pool: dict[PoolId, set[int]] = {}
         self._seen = (-1, -1, -1)
         """Up to where the slices, the claims and the table's log were followed."""
-        self._dirty: set[int] = set()
-        self._column: NDArray[np.int32] = np.full(64, -1, dtype=np.int32)
-        self.changed = TouchLog()
-        """Rows whose signature changed: what was found out about them before does not hold any more."""
-        self._signature_ids: dict[Hashable, int] = {}
-        self._layouts: dict[Hashable, int] = {}
-        self._layout_of: dict[int, int] = {}
-        """By row, if it is known."""
-        self._next_signature = count()
-        """Numbers are never used twice, so that nobody mistakes an old one."""
+        self.row_signatures = RowSignatures()
         self.extended = ExtendedNames(self.classes)
         self.version = 0
         """Grows when devices come, go, or are taken or freed, on whatever row."""
@@ -80,17 +60,17 @@ class DeviceIndex:
 
     def catch_up(self) -> None:
         """Take in what changed since the last call."""
-        shelf, table = self._slice_shelf, self._table
-        now = shelf.version, self._claim_shelf.version, table.static.mark
+        kind_index, table = self._slice_index, self.cluster.table
+        now = kind_index.version, self._claim_index.version, table.static.mark
         if now == self._seen:
             return
         slices, claims, mark = self._seen
-        if slices != shelf.version:
-            touched = shelf.since(slices) if slices >= 0 else None
-            self._slices_changed({*self._slices.by_name, *shelf} if touched is None else set(touched))
-        if claims != self._claim_shelf.version:
-            touched = self._claim_shelf.since(claims) if claims >= 0 else None
-            for key in {*self._uses.held, *self._claim_shelf} if touched is None else set(touched):
+        if slices != kind_index.version:
+            touched = kind_index.since(slices) if slices >= 0 else None
+            self._slices_changed({*self._slices.by_name, *kind_index} if touched is None else set(touched))
+        if claims != self._claim_index.version:
+            touched = self._claim_index.since(claims) if claims >= 0 else None
+            for key in {*self.uses.held, *self._claim_index} if touched is None else set(touched):
                 self._claim_changed(key)
         if mark != table.static.mark:
             rows = table.static.since(mark) if mark >= 0 else None
@@ -100,7 +80,7 @@ class DeviceIndex:
 
     def _slices_changed(self, names: Iterable[str]) -> None:
         for name in names:
-            old, new = self._slices.put(name, self._slice_shelf.get(name))
+            old, new = self._slices.put(name, self._slice_index.get(name))
             for one in (old, new):
                 if one is None:
                     continue
@@ -109,16 +89,15 @@ class DeviceIndex:
 
     def _rows_reached(self, one: ResourceSlice) -> set[int]:
         if one.where.node_name and not one.counter_sets and not one.per_device:
-            row = self._table.row_of.get(one.where.node_name)
+            row = self.cluster.table.row_of.get(one.where.node_name)
             return set() if row is None else {row}
-        return set(range(self._table.high))
+        return set(range(self.cluster.table.high))
 
     def _forget_view(self, row: int) -> None:
         view = self._views.pop(row, None)
-        self._layout_of.pop(row, None)
         for pool in view.pools if view is not None else ():
             self._rows_of_pool[pool.id].discard(row)
-        self._dirty.add(row)
+        self.row_signatures.forget(row)
         self.version += 1
 
     def _claim_changed(self, key: str) -> None:
@@ -128,12 +107,12 @@ class DeviceIndex:
             self._use(key, None if claim is None else claim.allocation)
 
     def _use(self, key: str, allocation: Allocation | None) -> None:
-        if allocation is None and key not in self._uses.held:
+        if allocation is None and key not in self.uses.held:
             return
-        touched = self._uses.replace(key, allocation)
+        touched = self.uses.replace(key, allocation)
         self.version += bool(touched)
         for pool in touched:
-            self._dirty.update(self._rows_of_pool.get(pool, ()))
+            self.row_signatures.dirty.update(self._rows_of_pool.get(pool, ()))
 
     # ---- what is on its way ----
 
@@ -172,11 +151,11 @@ class DeviceIndex:
 
     def allocated(self) -> Iterator[ResourceClaim]:
         """Claims that have devices."""
-        return (claim for key in list(self._uses.held) if (claim := self.claims.get(key)) and claim.allocation)
+        return (claim for key in list(self.uses.held) if (claim := self.claims.get(key)) and claim.allocation)
 
     def without(self, keys: Iterable[str]) -> dict[str, Allocation]:
         """Show the devices of some claims as free; returns what `put_back` needs."""
-        taken = {key: held for key in keys if (held := self._uses.held.get(key)) is not None}
+        taken = {key: held for key in keys if (held := self.uses.held.get(key)) is not None}
         for key in taken:
             self._use(key, None)
         return taken
@@ -191,15 +170,9 @@ class DeviceIndex:
         name = extended_claim_of(pod)
         return self.claims.get(f"{pod.namespace}/{name}") if name else None
 
-    def rows_with_less_important(self, priority: int) -> NDArray[np.bool_]:
-        """Rows with a pod that has claims and a priority below this one: evicting it may free devices."""
-        if len(self._least) < self._table.high:
-            self._widen(self._table.high)
-        return self._least[: self._table.high] < priority
-
     def claims_owned_by(self, uid: str) -> Iterator[ResourceClaim]:
         """Claims that a pod controls."""
-        return (claim for key in list(self._claim_shelf) if (claim := self.claims.get(key)) and claim.owner_uid == uid)
+        return (claim for key in list(self._claim_index) if (claim := self.claims.get(key)) and claim.owner_uid == uid)
 
     # ---- reading ----
 
@@ -207,7 +180,7 @@ class DeviceIndex:
         """What a row's node sees."""
         found = self._views.get(row)
         if found is None:
-            node = self._table.nodes[row] if row < self._table.high else None
+            node = self.cluster.table.nodes[row] if row < self.cluster.table.high else None
             found = EMPTY_VIEW
             if node is not None:
                 found = view_of(node, self._slices.maybe_reaching(node.name), self._slices.by_pool)
@@ -218,210 +191,25 @@ class DeviceIndex:
 
     def devices_for(self, row: int) -> Iterator[Device]:
         """All devices that slices offer to the row's node, also those of pools that no search may use."""
-        node = self._table.nodes[row]
+        node = self.cluster.table.nodes[row]
         return iter(()) if node is None else devices_for(node, self._slices.maybe_reaching(node.name))
-
-    def in_use(self, device: DeviceId) -> bool:
-        return device in self._uses.whole
-
-    def is_shared_out(self, device: DeviceId) -> bool:
-        """Whether shares of the device are allocated."""
-        return device in self._uses.shares
-
-    def consumed(self, device: DeviceId) -> Mapping[str, int] | None:
-        """What shares of the device have taken of its capacities, in nanos; None if there are none."""
-        return self._uses.consumed.get(device)
-
-    def holders_by_device(self) -> dict[DeviceId, list[str]]:
-        """The keys of the claims that have each device, for explanations."""
-        found: dict[DeviceId, list[str]] = {}
-        for key, held in self._uses.held.items():
-            for result in held.results:
-                found.setdefault(result.id, []).append(key)
-        return found
-
-    def counters_left(self, pool: PoolView) -> dict[str, dict[str, int]]:
-        """What allocated devices leave of a pool's counters; less than nothing is possible."""
-        left = {name: dict(counters) for name, counters in pool.counter_sets.items()}
-        for one in (*pool.slices, *pool.elsewhere):
-            for device in one.devices:
-                if device.counters and (self.in_use(device.id) or self.is_shared_out(device.id)):
-                    for name, counters in device.counters.items():
-                        for counter, amount in counters.items():
-                            if counter in left.get(name, {}):
-                                left[name][counter] -= amount
-        return left
 
     def signatures(self) -> NDArray[np.int32]:
         """For each row of the table a number that stands for all that a search on it reads, as of the last
         `catch_up`."""
-        if len(self._column) < self._table.high:
-            wider = np.full(max(self._table.capacity, self._table.high), -1, dtype=np.int32)
-            wider[: len(self._column)] = self._column
-            self._column = wider
-            self._dirty |= set(range(self._table.high))
-        if len(self._signature_ids) > _MOST_SIGNATURES:
-            self._signature_ids.clear()
-            self._layouts.clear()
-            self._layout_of.clear()
-            self._dirty = set(range(self._table.high))
-        if self._dirty:
-            for row in self._dirty:
-                if row < self._table.high and self._column[row] != (signature := self._signature(row)):
-                    self._column[row] = signature
-                    self.changed.touch(row)
-            self._dirty.clear()
-        return self._column[: self._table.high]
-
-    def signature(self, row: int) -> int:
-        """That of one row, as the last call of `signatures` found it."""
-        return self._column.item(row)
-
-    def _signature(self, row: int) -> int:
-        pools = self.view(row).pools
-        key = (self._layout(row), *[self._state(pool) for pool in pools])
-        found = self._signature_ids.get(key)
-        if found is None:
-            found = self._signature_ids[key] = next(self._next_signature)
-        return found
-
-    def _layout(self, row: int) -> int:
-        """A number for the layouts of the pools that a row sees: they are long, and do not change with what is in
-        use."""
-        found = self._layout_of.get(row)
-        if found is None:
-            layouts = tuple([pool.layout for pool in self.view(row).pools])
-            found = self._layouts.get(layouts)
-            if found is None:
-                found = self._layouts[layouts] = next(self._next_signature)
-            self._layout_of[row] = found
-        return found
-
-    def _state(self, pool: PoolView) -> Hashable:
-        uses, bits = self._uses, pool.bits
-        taken = sum(map(bits.__getitem__, bits.keys() & uses.by_pool.get(pool.id, _NO_NAMES)))
-        shares: Hashable = None
-        if uses.shares or uses.consumed:
-            shares = tuple(
-                [
-                    (at, device.id in uses.shares, tuple(sorted((uses.consumed.get(device.id) or {}).items())))
-                    for at, device in enumerate(device for one in pool.slices for device in one.devices)
-                    if device.id in uses.shares or device.id in uses.consumed
-                ]
-            )
-        counters = repr(self.counters_left(pool)) if pool.counter_sets else None
-        return taken, shares, counters
+        return self.row_signatures.of_rows(self.cluster.table, self.view, self.uses)
 
     # ---- Index ----
 
     def occupied(self, pod: Pod, row: int) -> None:
         if pod.shape.claims or pod.claim_statuses:
-            self._claimants.setdefault(row, {})[pod.uid] = pod.priority
-            if row >= len(self._least):
-                self._widen(row + 1)
-            if pod.priority < self._least[row]:
-                self._least[row] = pod.priority
-                self.lowest_priority = min(self.lowest_priority, pod.priority)
+            self.claimants.add(pod, row)
 
     def vacated(self, pod: Pod, row: int) -> None:
-        pods = self._claimants.get(row)
-        if pods is None or pods.pop(pod.uid, None) is None:
-            return
-        self._least[row] = min(pods.values(), default=_NOBODY)
-        if not pods:
-            del self._claimants[row]
-
-    def _widen(self, size: int) -> None:
-        wider = np.full(max(size, 2 * len(self._least)), _NOBODY, dtype=np.int64)
-        wider[: len(self._least)] = self._least
-        self._least = wider
+        self.claimants.remove(pod, row)
 
     def node_changed(self, row: int) -> None:
         self._forget_view(row)
-
-
-class _Slices:
-    """ResourceSlices by name, by pool, and by the node that they are for."""
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, ResourceSlice] = {}
-        self.by_pool: dict[PoolId, dict[str, ResourceSlice]] = {}
-        self._by_node: dict[str, dict[str, ResourceSlice]] = {}
-
-    def put(self, name: str, new: ResourceSlice | None) -> tuple[ResourceSlice | None, ResourceSlice | None]:
-        """Take in a slice, or that it is gone; returns it before and after."""
-        old = self.by_name.pop(name, None)
-        if old is not None:
-            self.by_pool[old.pool].pop(name)
-            self._by_node[_node_of(old)].pop(name)
-        if new is not None:
-            self.by_name[name] = new
-            self.by_pool.setdefault(new.pool, {})[name] = new
-            self._by_node.setdefault(_node_of(new), {})[name] = new
-        return old, new
-
-    def maybe_reaching(self, node: str) -> Iterator[ResourceSlice]:
-        yield from self._by_node.get(node, {}).values()
-        yield from self._by_node.get("", {}).values()
-
-
-def _node_of(one: ResourceSlice) -> str:
-    """The only node that a slice can matter to; empty if there may be several."""
-    return "" if one.counter_sets or one.per_device else one.where.node_name
-
-
-class _Uses:
-    """Devices in use, counted from the allocations of claims."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Allocation] = {}
-        self.whole: dict[DeviceId, int] = {}
-        self.by_pool: dict[PoolId, set[str]] = {}
-        """The names of those of `whole`."""
-        self.shares: dict[DeviceId, int] = {}
-        self.consumed: dict[DeviceId, dict[str, int]] = {}
-
-    def replace(self, key: str, new: Allocation | None) -> Collection[PoolId]:
-        """A claim has another allocation, or none; returns the pools whose devices that concerns."""
-        old = self.held.get(key)
-        if old is not None and new is not None and old.results == new.results:
-            self.held[key] = new
-            return ()
-        touched: set[PoolId] = set()
-        for allocation, sign in ((old, -1), (new, 1)):
-            for result in allocation.results if allocation is not None else ():
-                if result.admin:
-                    continue  # across pods admin access takes nothing away
-                device, pool = result.id, result.pool
-                touched.add(pool)
-                if result.share:
-                    self._count(self.shares, device, sign)
-                    self._consume(device, result.consumed, sign)
-                elif self._count(self.whole, device, sign):
-                    self.by_pool.setdefault(pool, set()).add(device.name)
-                else:
-                    self.by_pool[pool].discard(device.name)
-        if new is None:
-            self.held.pop(key, None)
-        else:
-            self.held[key] = new
-        return touched
-
-    def _count(self, counts: dict[DeviceId, int], device: DeviceId, sign: int) -> int:
-        """Count a device once more or less; returns how often it is counted now."""
-        now = counts.get(device, 0) + sign
-        if now:
-            counts[device] = now
-        else:
-            del counts[device]
-        return now
-
-    def _consume(self, device: DeviceId, amounts: Mapping[str, int], sign: int) -> None:
-        sums = self.consumed.setdefault(device, {})
-        for name, amount in amounts.items():
-            sums[name] = sums.get(name, 0) + sign * amount
-        if device not in self.shares:
-            del self.consumed[device]
 
 
 class ExtendedNames:
@@ -431,7 +219,7 @@ class ExtendedNames:
     the lower name; one that comes when a better one is there already gets no implied name either, as in the original.
     """
 
-    def __init__(self, classes: Shelf) -> None:
+    def __init__(self, classes: KindIndex) -> None:
         self._classes = classes
         self._version = -1
         self._serving: dict[str, str] = {}

@@ -102,7 +102,7 @@ class AllocateClaims(ReplyErrand):
         if not replies and self.waits_for_replies():
             return None
         for reply in replies:
-            trouble = self._heard(reply)
+            trouble = self._on_reply(reply)
             if trouble:
                 return failed(trouble)
         trouble = self._refresh()
@@ -131,7 +131,7 @@ class AllocateClaims(ReplyErrand):
 
     # ---- replies ----
 
-    def _heard(self, reply: Reply) -> str:
+    def _on_reply(self, reply: Reply) -> str:
         """Take in a reply; returns what went wrong."""
         write = reply.write
         if write is self._creating:
@@ -148,7 +148,7 @@ class AllocateClaims(ReplyErrand):
         for one in self._claims:
             if write is one.pending:
                 one.pending = None
-                return self._claim_heard(one, reply)
+                return self._on_claim_reply(one, reply)
         return ""
 
     def _made(self, document: Doc) -> str:
@@ -157,7 +157,7 @@ class AllocateClaims(ReplyErrand):
         self._claims.append(_ClaimWrites(claim, self._reserved.extended_allocation, extended=True))
         return ""
 
-    def _claim_heard(self, one: _ClaimWrites, reply: Reply) -> str:
+    def _on_claim_reply(self, one: _ClaimWrites, reply: Reply) -> str:
         if reply.error is not None:
             if isinstance(reply.error, Conflict) and one.tries < _TRIES:
                 one.waits_for_newer = one.claim.resource_version
@@ -168,7 +168,7 @@ class AllocateClaims(ReplyErrand):
             self._devices.arrived(one.claim, self._reserved.held[-1] if one.extended else one.claim.key)
             one.done = True
             if one.extended:
-                return self._tell_pod()
+                return self._patch_pod()
         return ""
 
     def _as_written(self, claim: ResourceClaim, document: Doc) -> ResourceClaim:
@@ -176,7 +176,7 @@ class AllocateClaims(ReplyErrand):
         seen, version = self._devices.claims.seen(claim.key), document["metadata"].get("resourceVersion")
         return seen if version and seen is not None and seen.resource_version == version else claim.later(document)
 
-    def _tell_pod(self) -> str:
+    def _patch_pod(self) -> str:
         extended = self._reserved.extended
         assert extended is not None
         if not extended.mappings:
@@ -254,7 +254,7 @@ class AllocateClaims(ReplyErrand):
     # ---- binding conditions ----
 
     def _conditions(self, now: float) -> Status | None:
-        """Wait until all devices are ready, looking when the watch tells something and at least every few seconds."""
+        """Wait until all devices are ready, looking when the watch shows something and at least every few seconds."""
         waiting = [claim for one in self._reserved.claims if (claim := self._devices.claims.get(one.key)) is not None]
         for claim in waiting:
             if claim.allocation is not None and claim.allocation.binds_late:

@@ -1,7 +1,7 @@
 """Why a pod does not get its devices: for each request of its claims how many devices match, who holds them, which
 selector refuses the others, and which device comes nearest.
 
-This is worked out when somebody asks, from the devices as they are then. It decides nothing.
+This is worked out on request, from the devices as they are then. It decides nothing.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class _Seen(NamedTuple):
 def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequence[str]) -> list[Doc]:
     """One entry for each request of the pod's claims that are not allocated. `names` are the nodes, by row."""
     selecting.begin()
-    holders = devices.holders_by_device()
+    holders = devices.uses.holders_by_device()
     everywhere = _devices_and_rows(devices, len(names))
     return [
-        _Request(wanted, request, devices, selecting, holders, names).told(everywhere)
+        _Request(wanted, request, devices, selecting, holders, names).described(everywhere)
         for wanted in unallocated(pod, devices)
         for request in wanted.spec.requests
     ]
 
 
 def unallocated(pod: Pod, devices: DeviceIndex) -> Iterator[Wanted]:
-    """The claims of a pod that have no devices yet, and what it asks for as extended resources."""
+    """The claims of a pod that have no devices yet, and what it requests as extended resources."""
     try:
         for claim in claims_of(pod, devices):
             if claim.allocation is None:
@@ -95,7 +95,7 @@ class _Request:
         self._holders = holders
         self._names = names
 
-    def told(self, everywhere: Iterable[tuple[Device, tuple[int, ...]]]) -> Doc:
+    def described(self, everywhere: Iterable[tuple[Device, tuple[int, ...]]]) -> Doc:
         request = self._request
         found: DeviceClass | None = self._devices.classes.get(request.device_class)
         doc: Doc = {
@@ -140,7 +140,7 @@ class _Request:
             return False
 
     def _is_free(self, device: Device) -> bool:
-        return (self._request.admin or not self._devices.in_use(device.id)) and first_untolerated(
+        return (self._request.admin or not self._devices.uses.in_use(device.id)) and first_untolerated(
             device.taints, self._request.tolerations
         ) is None
 

@@ -28,7 +28,7 @@ def may_be_served(resource: str) -> bool:
 
 
 def asked_for(pod: Pod) -> tuple[str, ...]:
-    """The names of such resources that a pod asks for."""
+    """The names of such resources that a pod requests."""
     return tuple(sorted(name for name, amount in pod.shape.fit_request.items() if amount and may_be_served(name)))
 
 

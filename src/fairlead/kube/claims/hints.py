@@ -55,7 +55,7 @@ def claim_interests(devices: Callable[[], DeviceIndex | None]) -> Sequence[Inter
         return Hint.QUEUE
 
     def after_departure(pod: Pod, old: object, new: object) -> Hint:
-        """A pod that evicted others for their devices is gated until they go. It comes back then, so that it hears of
+        """A pod that evicted others for their devices is gated until they go. It comes back then, so that it gets
         their claims."""
         departs = isinstance(old, Pod) and old.shape.claims and old.priority < pod.priority
         return Hint.QUEUE if departs and pod.shape.claims else Hint.SKIP

@@ -1,6 +1,6 @@
 """ClaimPlan: what one attempt knows of a pod's claims. Made in `pre_filter`, used by all points after.
 
-For each row there is a *variant*: which extended resources the node cannot serve itself. Rows of one variant ask for
+For each row there is a *variant*: which extended resources the node cannot serve itself. Rows of one variant request
 the same devices. A pod without extended resources has one variant, the empty one.
 """
 

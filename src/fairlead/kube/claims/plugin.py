@@ -265,9 +265,9 @@ class DynamicResources(CachedPlugin):
         """Rows on which no eviction frees devices; None if that is so on all, or if evicted pods are about to give back
         what this one needs."""
         plan: ClaimPlan = cycle.notes[self.name]
-        if cycle.profile.compatible or devices.lowest_priority >= cycle.pod.priority:
+        if cycle.profile.compatible or devices.claimants.lowest_priority >= cycle.pod.priority:
             return None
-        helpful = nodes.take(devices.rows_with_less_important(cycle.pod.priority))
+        helpful = nodes.take(devices.claimants.rows_below(cycle.pod.priority, nodes.table.high))
         if not helpful.any() or (not plan.gone and self._will_be_served(cycle, devices)):
             return None
         return ~helpful
@@ -371,7 +371,7 @@ class DynamicResources(CachedPlugin):
     # ---- explaining ----
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
-        """The device classes of which the pods together ask for more devices than are free."""
+        """The device classes of which the pods together request more devices than are free."""
         wanting = [pod for pod in pods if may_need_devices(pod)]
         return device_class_lacks(wanting, self._index(cluster), lambda pod: self.details(pod, cluster))
 
@@ -467,7 +467,7 @@ def _lacks_resource(cycle: Cycle, nodes: Nodes, devices: DeviceIndex) -> NDArray
 
 
 def may_need_devices(pod: Pod) -> bool:
-    """Whether a pod has claims, or asks for something that a device class may serve."""
+    """Whether a pod has claims, or requests something that a device class may serve."""
     return pod.shape.claims or (bool(pod.shape.scalars) and bool(asked_for(pod)))
 
 

@@ -23,10 +23,11 @@ from fairlead.core.model.taints import first_untolerated
 from fairlead.kube.claims.capacity import consumption, fits
 from fairlead.kube.claims.constraints import ConstraintFollower, followers
 from fairlead.kube.claims.lookahead import Demand, impossible
-from fairlead.kube.claims.selecting import SelectorTrouble, TooDear
+from fairlead.kube.claims.selecting import CostsTooMuch, SelectorTrouble
+from fairlead.kube.claims.taken import Taken
 
 if TYPE_CHECKING:
-    from fairlead.core.model.devices import Device, DeviceClass, PoolId
+    from fairlead.core.model.devices import Device, DeviceClass
     from fairlead.core.model.quantity import Quantity
     from fairlead.kube.claims.device_views import NodeView, Place
     from fairlead.kube.claims.devices import DeviceIndex
@@ -49,7 +50,7 @@ class OutOfSteps(Exception):
 
 
 class Wanted(NamedTuple):
-    """A claim that is to be allocated: what to call it in complaints, and what it asks for."""
+    """A claim that is to be allocated: what to call it in complaints, and what it requests."""
 
     key: str
     spec: ClaimSpec
@@ -119,12 +120,7 @@ class DeviceSearch:
         self._followers: list[list[ConstraintFollower]] = []
         self._picks: list[list[Pick]] = [[] for _ in wanted]
         self._choices: list[list[int]] = [[0] * len(claim.spec.slots) for claim in wanted]
-        self._taken_by: dict[int, set[int]] = {}
-        """Positions that this search has taken, with the claims it took them for."""
-        self._taking: dict[int, dict[str, int]] = {}
-        """What this search takes of shared devices, by position."""
-        self._counters: dict[Hashable, dict[str, dict[str, int]]] = {}
-        self._counters_left: dict[PoolId, dict[str, dict[str, int]]] = {}
+        self._taken = Taken(devices.uses)
         self._sure = False
         """Whether all selectors are known to answer for all devices."""
 
@@ -135,7 +131,7 @@ class DeviceSearch:
                 self._prepare(claim)
             if self._next_request(0, 0) is _Step.FOUND:
                 return Solution(tuple(map(tuple, self._picks)), tuple(map(tuple, self._choices)))
-        except TooDear as error:
+        except CostsTooMuch as error:
             raise AllocationDeferred(str(error)) from None
         except SelectorTrouble as error:
             raise AllocationFailed(str(error)) from None
@@ -197,7 +193,7 @@ class DeviceSearch:
             place
             for place in self._places
             if self._selectable(claim, request, found, place)
-            and fits(place.device, request, self._devices.consumed(place.device.id), None)
+            and fits(place.device, request, self._devices.uses.consumed_of(place.device.id), None)
         ]
 
     # ---- the search ----
@@ -237,7 +233,7 @@ class DeviceSearch:
         if self._sure and self._too_few(claim, task, had, start):
             return _Step.FAILED
         for place in self._places[start:]:
-            if self._in_use(claim, task.request, place):
+            if self._taken.in_use(claim, task.request, place):
                 continue
             if not self._selectable(self._wanted[claim], task.request, task.device_class, place):
                 continue
@@ -283,37 +279,29 @@ class DeviceSearch:
             place.device.id.name not in place.pool.hidden
         )
 
-    def _in_use(self, claim: int, request: DeviceRequest, place: Place) -> bool:
-        taken = self._taken_by.get(place.at)
-        if request.admin:
-            return taken is not None and claim in taken
-        return bool(taken) or self._devices.in_use(place.device.id)
-
     def _take(self, claim: int, task: _Task, place: Place, *, must: bool) -> Callable[[], None] | None:
         """Take a device if nothing speaks against it; returns what takes it back."""
         request, device = task.request, place.device
-        if self._in_use(claim, request, place):
+        if self._taken.in_use(claim, request, place):
             return None
-        used = self._devices.consumed(device.id)
-        if not fits(device, request, used, self._taking.get(place.at)):
+        taken, used = self._taken, self._devices.uses.consumed_of(device.id)
+        if not fits(device, request, used, taken.capacity.get(place.at)):
             return None
-        counts = bool(device.counters) and not (device.shared and (used is not None or place.at in self._taking))
-        if counts and not self._take_counters(place):
+        counts = bool(device.counters) and not (device.shared and (used is not None or place.at in taken.capacity))
+        if counts and not taken.take_counters(place):
             return None
         if first_untolerated(device.taints, request.tolerations) is not None or not self._follow(
             claim, request, device, must=must
         ):
             if counts:
-                self._return_counters(place)
+                taken.return_counters(place)
             return None
         consumed: Mapping[str, Quantity] = {}
         if device.shared:
             consumed = consumption(device, request)
-            taking = self._taking.setdefault(place.at, {})
-            for name, amount in consumed.items():
-                taking[name] = taking.get(name, 0) + amount.nanos
+            taken.take_share(place, consumed)
         else:
-            self._taken_by.setdefault(place.at, set()).add(claim)
+            taken.by_claim.setdefault(place.at, set()).add(claim)
         self._picks[claim].append(Pick(request, place.at, consumed))
 
         def undo() -> None:
@@ -321,11 +309,11 @@ class DeviceSearch:
                 follower.remove(request, device)
             self._picks[claim].pop()
             if device.shared:
-                self._give_back(place.at, consumed)
+                taken.return_share(place, consumed)
             else:
-                self._taken_by[place.at].discard(claim)
+                taken.by_claim[place.at].discard(claim)
             if counts:
-                self._return_counters(place)
+                taken.return_counters(place)
 
         return undo
 
@@ -343,46 +331,11 @@ class DeviceSearch:
             return False
         return True
 
-    def _give_back(self, at: int, consumed: Mapping[str, Quantity]) -> None:
-        taking = self._taking[at]
-        for name, amount in consumed.items():
-            taking[name] -= amount.nanos
-        if not any(taking.values()):
-            del self._taking[at]
-
-    # ---- counters ----
-
-    def _take_counters(self, place: Place) -> bool:
-        """Whether the pool's counters allow for the device besides what this search took; then they are taken."""
-        pool = place.pool
-        left = self._counters_left.get(pool.id)
-        if left is None:
-            left = self._counters_left[pool.id] = self._devices.counters_left(pool)
-        taken = self._counters.setdefault(pool.id, {})
-        for name, counters in place.device.counters.items():
-            mine = taken.setdefault(name, {})
-            for counter, amount in counters.items():
-                mine[counter] = mine.get(counter, 0) + amount
-        enough = all(
-            amount >= taken.get(name, {}).get(counter, 0)
-            for name, counters in left.items()
-            for counter, amount in counters.items()
-        )
-        if not enough:
-            self._return_counters(place)
-        return enough
-
-    def _return_counters(self, place: Place) -> None:
-        taken = self._counters[place.pool.id]
-        for name, counters in place.device.counters.items():
-            for counter, amount in counters.items():
-                taken[name][counter] -= amount
-
     # ---- cuts ----
 
     def _twin(self, claim: int, request: DeviceRequest, place: Place) -> Hashable:
         """What a device that would fare like this one is equal in; None if there can be none."""
-        if request.admin or self._devices.consumed(place.device.id) or self._taking.get(place.at):
+        if request.admin or self._devices.uses.consumed_of(place.device.id) or self._taken.capacity.get(place.at):
             return None
         if self._compatible and any(constraint.distinct for constraint in self._wanted[claim].spec.constraints):
             return None  # the quirk of Distinct: a pick taken back leaves a trace
@@ -392,7 +345,7 @@ class DeviceSearch:
         """Whether fewer devices are left than the request still needs."""
         needed = task.count - had
         for place in self._places[start:]:
-            if not self._in_use(claim, task.request, place) and self._selectable(
+            if not self._taken.in_use(claim, task.request, place) and self._selectable(
                 self._wanted[claim], task.request, task.device_class, place
             ):
                 needed -= 1
@@ -429,8 +382,8 @@ class DeviceSearch:
             if device.shared:
                 return None
             if (
-                not self._devices.in_use(device.id)
-                and fits(device, task.request, self._devices.consumed(device.id), None)
+                not self._devices.uses.in_use(device.id)
+                and fits(device, task.request, self._devices.uses.consumed_of(device.id), None)
                 and first_untolerated(device.taints, task.request.tolerations) is None
             ):
                 fitting.append(place.at)

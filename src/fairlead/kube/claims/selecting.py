@@ -26,7 +26,7 @@ class SelectorTrouble(Exception):
     """A selector that cannot be compiled or evaluated; the text ends the attempt."""
 
 
-class TooDear(SelectorTrouble):
+class CostsTooMuch(SelectorTrouble):
     """The selectors of one attempt cost too much: the pod waits, and what is known by then is kept."""
 
 
@@ -49,8 +49,8 @@ class Selecting:
         for at, expression in enumerate(device_class.selectors):
             if not self._accepts(expression, device, f"class {device_class.name}", at):
                 return False
-        for at, wish in enumerate(request.selectors):
-            if wish is not None and not self._accepts(wish, device, f"claim {claim}", at):
+        for at, program in enumerate(request.selectors):
+            if program is not None and not self._accepts(program, device, f"claim {claim}", at):
                 return False
         return True
 
@@ -96,4 +96,4 @@ class Selecting:
             except OutOfSelectorSteps:
                 self._steps.left = 0
         said = f"CEL evaluations of one attempt cost more than {STEPS_PER_ATTEMPT}"
-        raise TooDear(f"{whose}: selector #{at}: {said}")
+        raise CostsTooMuch(f"{whose}: selector #{at}: {said}")

@@ -57,21 +57,21 @@ class _Answers:
         """The rows whose code is not known."""
         self.counts = [0] * (2 + len(_NOTHING_CODES))
         """How many rows have each code."""
-        self.mark = devices.changed.mark
+        self.mark = devices.row_signatures.changed.mark
 
     def catch_up(self, devices: DeviceIndex, high: int) -> None:
         """Rows that changed have the answer of their new signature, or none that is known."""
-        if self.mark != devices.changed.mark:
-            rows = devices.changed.since(self.mark)
+        if self.mark != devices.row_signatures.changed.mark:
+            rows = devices.row_signatures.changed.since(self.mark)
             for row in range(len(self.codes)) if rows is None else rows:
                 if row < len(self.codes):
-                    answer = self.by_signature.get(devices.signature(row))
+                    answer = self.by_signature.get(devices.row_signatures.of_row(row))
                     if answer is not None:
                         self.put(row, answer)
                     else:
                         self._put(row, _UNKNOWN)
                         self.unknown.add(row)
-            self.mark = devices.changed.mark
+            self.mark = devices.row_signatures.changed.mark
         if len(self.codes) < high:
             self.unknown.update(range(len(self.codes), high))
             wider = np.zeros(high, dtype=np.int8)
@@ -119,7 +119,7 @@ class Solutions:
         failures: dict[tuple[str, bool], NDArray[np.bool_]] = {}
         failed: dict[int, tuple[str, bool]] = {}
         for at, row in _unknown(answers, nodes, here) if answers.unknown else ():
-            signature = devices.signature(row)
+            signature = devices.row_signatures.of_row(row)
             if signature not in failed:
                 try:
                     answers.put(row, self._answer(wanted, row, devices, answers, compatible=compatible))
@@ -153,7 +153,7 @@ class Solutions:
         self, wanted: Sequence[Wanted], row: int, devices: DeviceIndex, answers: _Answers, *, compatible: bool
     ) -> Answer:
         """The answer for a row whose signature is up to date."""
-        signature = devices.signature(row)
+        signature = devices.row_signatures.of_row(row)
         answer = answers.by_signature.get(signature)
         if answer is None:
             answer = answers.by_signature[signature] = self._search(wanted, row, devices, compatible=compatible)

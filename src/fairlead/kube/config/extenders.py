@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.cluster.server.pki import write_private
 from fairlead.errors import ConfigError
 from fairlead.kube.config.plugin_args import NodeResourcesFitArgs
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import DocView

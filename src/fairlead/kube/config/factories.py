@@ -90,7 +90,7 @@ def gang_scheduling(args: Args) -> GangScheduling:
 def _one_of(given: dict[str, object], field: str, choices: tuple[str, ...]) -> str:
     said = given.pop(field, choices[0])
     if said not in choices:
-        raise ConfigError(f"{field}: {said!r} is none of {', '.join(choices)}")
+        raise ConfigError(f"{field}: {said!r} must be one of {', '.join(choices)}")
     return str(said)
 
 

@@ -26,10 +26,10 @@ class Finish:
     settings: Sequence[object] = ()
 
 
-def finish(profile: KubeProfile, told: Finish) -> KubeProfile:
+def finish(profile: KubeProfile, context: Finish) -> KubeProfile:
     """The profile in which the plugin of gangs preempts for whole PodGroups if that feature is on."""
     written = profile.args.get(_GANGS, {})
     if not isinstance(written, Mapping):
         return profile
-    preemption = "PodGroup" if "WorkloadAwarePreemption" in told.gates else "Pod"
+    preemption = "PodGroup" if "WorkloadAwarePreemption" in context.gates else "Pod"
     return replace(profile, args={**profile.args, _GANGS: {"preemption": preemption, **written}})

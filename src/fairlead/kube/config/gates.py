@@ -1,8 +1,9 @@
 """Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
 
-Only gates that a scheduler reads are known. The table is that of Kubernetes 1.36, with one gate that only the rounds of
-another family read; gates that families add come from their records. A set of gates is the frozen set of the names that
-are on.
+Only gates that kube-scheduler reads are known. The table is that of Kubernetes 1.36, with one gate that only the rounds
+of another family read; gates that families add come from their records. A set of gates is the frozen set of the names
+that are on. A gate that is known and changes nothing is in kube/config/without_effect.py, with the reason; a test reads
+the sources for gates that are neither read nor there.
 """
 
 from __future__ import annotations
@@ -97,14 +98,14 @@ _WHOLE_STAGES = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     """`A=true,B=false` over the defaults. Raises ConfigError in the original's words."""
-    wishes = dict(_wish(part.strip()) for part in text.split(",") if part.strip())
+    settings = dict(_setting(part.strip()) for part in text.split(",") if part.strip())
     on = set(defaults)
-    for stage in _WHOLE_STAGES.keys() & wishes.keys():
+    for stage in _WHOLE_STAGES.keys() & settings.keys():
         members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _WHOLE_STAGES[stage]}
-        on = on | members if wishes[stage] else on - members
-    for name, wish in wishes.items():
+        on = on | members if settings[stage] else on - members
+    for name, is_on in settings.items():
         if name not in _WHOLE_STAGES:
-            on = on | {name} if wish else on - {name}
+            on = on | {name} if is_on else on - {name}
     for name in sorted(on):
         gate = KNOWN_GATES.get(name)
         missing = [needed for needed in gate.needs if needed not in on] if gate is not None else []
@@ -113,7 +114,7 @@ def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     return frozenset(on)
 
 
-def _wish(part: str) -> tuple[str, bool]:
+def _setting(part: str) -> tuple[str, bool]:
     name, given, value = part.partition("=")
     name, value = name.strip(), value.strip()
     if not given:

@@ -10,6 +10,7 @@ the records. 0 is the original's adaptive formula.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from fairlead.kube.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.kube.config.records import KubeConfig
 from fairlead.kube.config.shapes import API_VERSION, CONFIGURATION, GROUP, KIND, PLUGIN_ARGS
 from fairlead.kube.config.validation import validate
+from fairlead.kube.config.without_effect import moved_without_effect
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -63,7 +65,7 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
     notices = ["only the first document of the file is read"] if source.more_documents else []
     profiles = build_profiles(draft, Building(capabilities, gates, problems, notices))
     problems.raise_if_any()
-    return KubeConfig(
+    config = KubeConfig(
         profiles=profiles,
         parallelism=draft.parallelism,
         leader_election=draft.leader_election,
@@ -75,9 +77,9 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
         pod_max_backoff_seconds=draft.pod_max_backoff_seconds,
         extenders=draft.extenders,
         delay_cache_until_active=draft.delay_cache_until_active,
-        notices=tuple(notices),
         gates=gates,
     )
+    return replace(config, notices=(*notices, *moved_without_effect(config)))
 
 
 def check_kind(source: Source, problems: ConfigProblems) -> None:

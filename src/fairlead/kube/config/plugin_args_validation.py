@@ -203,9 +203,9 @@ def _node_affinity(path: Path, args: NodeAffinityArgs) -> Found:
     for at, term in enumerate(required_terms):
         yield from _term((*at_required, at), term)
     preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
-    for at, wish in enumerate(preferred):
-        if wish.get("weight"):
-            yield from _term((*here, "preferredDuringSchedulingIgnoredDuringExecution", at), wish.get("preference", {}))
+    for at, each in enumerate(preferred):
+        if each.get("weight"):
+            yield from _term((*here, "preferredDuringSchedulingIgnoredDuringExecution", at), each.get("preference", {}))
 
 
 def _term(path: Path, term: Mapping[str, Any]) -> Found:

@@ -28,10 +28,12 @@ from fairlead.config.shapes import (
     note_unknown_fields,
 )
 from fairlead.config.source import Source, note_duplicates, parse_source, read_text
+from fairlead.errors import ConfigError
 from fairlead.kube.config.gates import DEFAULT_GATES, Gates
-from fairlead.kube.config.kube import configuration_from
+from fairlead.kube.config.kube import configuration_from, kube_config_from
 from fairlead.kube.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.kube.config.policy_tables import (
+    ALGORITHM_PROVIDERS,
     DEFAULT_PREDICATES,
     DEFAULT_PRIORITIES,
     IGNORED_PRIORITY,
@@ -43,6 +45,7 @@ from fairlead.kube.config.policy_tables import (
     PRIORITIES,
     PRIORITY_ALIASES,
     STRATEGIES,
+    TAINTED_CONDITIONS,
 )
 from fairlead.kube.config.shapes import API_VERSION, KIND, MANAGED_RESOURCE, RESOURCE, SHAPE_POINT, TLS_FIELDS
 
@@ -97,6 +100,19 @@ POLICY = ConfigStruct(
         "alwaysCheckAllPredicates": BOOL,
     },
 )
+
+
+def provided_config(provider: str, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES) -> KubeConfig:
+    """The configuration that `--algorithm-provider` named: the default one, for clusters that are kept small with nodes
+    filled one after the other."""
+    if provider not in ALGORITHM_PROVIDERS:
+        hint = f"there are {' and '.join(ALGORITHM_PROVIDERS)}"
+        raise ConfigError(f'algorithm provider "{provider}" is not registered', hint=hint)
+    document: Doc = {"apiVersion": API_VERSION, "kind": KIND}
+    if strategy := ALGORITHM_PROVIDERS[provider]:
+        args = {"scoringStrategy": {"type": strategy}}
+        document["profiles"] = [{"pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}]
+    return kube_config_from(document, capabilities=capabilities, gates=gates)
 
 
 def read_policy(
@@ -251,13 +267,16 @@ class _Translation:
                     f"predicate {name}: plugin {MOVED_TO_CSI[name]} was removed, NodeVolumeLimits counts these volumes"
                 )
             return name
+        if name in TAINTED_CONDITIONS:
+            self.notices.append(f"predicate {name}: such conditions are taints today, which TaintToleration respects")
+            return "PodToleratesNodeTaints"
         removed = _removed_predicate(name, argument or {})
         if removed:
             hint = "the args of NodeAffinity have addedAffinity for such rules" if removed == "NodeLabel" else ""
             words = f'predicate "{name}" needs the plugin {removed}, which was removed from Kubernetes'
             self._refuse((*path, "name"), words, hint)
         else:
-            known = (*PREDICATES, *PREDICATE_ALIASES)
+            known = (*PREDICATES, *PREDICATE_ALIASES, *TAINTED_CONDITIONS)
             self._refuse((*path, "name"), f'predicate type not found for "{name}"', suggestion(name, known))
         return ""
 

@@ -79,6 +79,15 @@ STRATEGIES: Mapping[str, str] = {
 }
 """Priorities that are strategies of NodeResourcesFit today."""
 
+ALGORITHM_PROVIDERS: Mapping[str, str] = {"DefaultProvider": "", "ClusterAutoscalerProvider": "MostAllocated"}
+"""What `--algorithm-provider` may name, with the strategy of NodeResourcesFit in which it differs from the default."""
+
+TAINTED_CONDITIONS = (
+    "CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodePIDPressure",
+)  # fmt: skip
+"""Predicates of Kubernetes 1.17 and before. Such a condition is a taint of the node since, and the predicate that
+respects taints was put in their place."""
+
 PREDICATE_ALIASES: Mapping[str, str] = {"PodFitsPorts": "PodFitsHostPorts"}
 PRIORITY_ALIASES: Mapping[str, str] = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
 IGNORED_PRIORITY = "EqualPriority"

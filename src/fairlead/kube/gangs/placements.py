@@ -37,7 +37,7 @@ class NetworkDomains(Protocol):
         """Changes of the objects that describe the network."""
         ...
 
-    def domains(self, gang: Gang, wish: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
+    def domains(self, gang: Gang, wanted: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
         """One placement per domain that is near enough, or why there is none."""
         ...
 
@@ -67,10 +67,10 @@ class TopologyPlacementGenerator(Plugin):
             return found
         return [*(() if isinstance(found, Status) else found), GangDomain(ANYWHERE, rank=_LAST)]
 
-    def _near(self, gang: Gang, wish: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
+    def _near(self, gang: Gang, wanted: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
         found: Sequence[GangDomain] | Status = unschedulable(NO_NETWORK)
         for network in self._networks:
-            found = network.domains(gang, wish, cluster)
+            found = network.domains(gang, wanted, cluster)
             if found and not isinstance(found, Status):
                 break
         return found

@@ -48,7 +48,7 @@ def pod_group_post_filter(case: GangCase) -> PodGroupPostFilterResult:
 
 
 def _followed(cluster: Cluster, followers: Sequence[TrialFollower]) -> Statement:
-    """A Statement that tells each step of the trial to those that follow it."""
+    """A Statement that notifies its followers of each step of the trial."""
     if not followers:
         return Statement(cluster)
 

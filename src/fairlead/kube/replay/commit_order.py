@@ -2,7 +2,7 @@
 
 The API shows bindings in the order in which they were written, and a scheduler that decides faster than it binds knew
 of other pods than the API did: of those that it had placed and not bound yet. Our own explanations number placements
-(`sequence`). A decision is held back until the placements before it have been heard of, and gets the cluster that its
+(`sequence`). A decision is held back until the placements before it have been seen, and gets the cluster that its
 number implies: without pods that were placed later though bound earlier, and with those placed earlier and bound later.
 
 Decisions without a number, those of other schedulers, are passed on as they come.
@@ -29,7 +29,7 @@ class _Held:
     scenario: Doc
     number: int
     """Placements with a number below this one came before it."""
-    heard: float
+    counted_at: float
     late: list[Doc] = field(default_factory=list)
     """Pods that were placed before it and bound after it."""
 
@@ -45,7 +45,7 @@ class CommitOrder:
         return len(self._held)
 
     def add(self, scenario: Doc, sequence: int | None, now: float) -> None:
-        """A decision was heard of; `sequence` is what its explanation says, None if there is none."""
+        """A decision was seen; `sequence` is what its explanation says, None if there is none."""
         (decision,) = scenario["decisions"]
         placed = decision["node"] is not None
         number = -1 if sequence is None else sequence if placed else sequence + 1
@@ -66,17 +66,17 @@ class CommitOrder:
             del self._numbers[0]
 
     def ready(self, now: float, *, everything: bool = False) -> list[Doc]:
-        """Decisions whose cluster is known by now, in their order; `everything`: no more will be heard."""
+        """Decisions whose cluster is known by now, in their order; `everything`: no more will come."""
         ready = [held for held in self._held if everything or self._is_ready(held, now)]
         self._held = [held for held in self._held if not any(held is one for one in ready)]
         return [self._as_decided(held) for held in sorted(ready, key=lambda held: held.number)]
 
     def _is_ready(self, held: _Held, now: float) -> bool:
-        age = now - held.heard
+        age = now - held.counted_at
         return held.number < 0 or age >= _PATIENCE or (age >= _SETTLED and not self._lacks(held.number))
 
     def _lacks(self, number: int) -> bool:
-        """Whether a placement before this number has not been heard of."""
+        """Whether a placement before this number has not been seen."""
         return bool(self._numbers) and bisect_left(self._numbers, number) < number - self._numbers[0]
 
     def _as_decided(self, held: _Held) -> Doc:

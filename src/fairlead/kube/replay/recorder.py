@@ -1,6 +1,6 @@
 """Recorder: watches a cluster and writes down each decision that some scheduler made in it, as a recording has them.
 
-It hears of all that scheduling reads, and keeps it. When a pod that waited has a node, or is newly refused, the cluster
+It gets and keeps all that scheduling reads. When a pod that waited has a node, or is newly refused, the cluster
 as it stood becomes one scenario with one decision, complete in itself. What the API does not show is left out and said
 so: `partial` means that besides the chosen node there may have been others, and that victims are not known.
 
@@ -42,8 +42,8 @@ _DEVICES = (kinds.RESOURCE_CLAIM,)
 
 @dataclass(slots=True)
 class DecisionRecorder:
-    """`hear` takes what happened and gives the scenarios that came of it. Pods that were refused before the first
-    change are no news; whoever is bound later without having been seen waiting was not scheduled."""
+    """`take_changes` takes what happened and gives the scenarios that came of it. Pods that were refused before the
+    first change are no news; a pod that is bound later without having been seen waiting was not scheduled."""
 
     made: int = 0
     _tables: dict[Kind, dict[Key, Doc]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class DecisionRecorder:
             for _ in self._take(change):
                 pass
 
-    def hear(self, changes: Iterable[Change]) -> list[Doc]:
+    def take_changes(self, changes: Iterable[Change]) -> list[Doc]:
         return [scenario for change in changes for scenario in self._take(change)]
 
     def _take(self, change: Change) -> Iterator[Doc]:

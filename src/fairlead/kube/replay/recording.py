@@ -1,7 +1,7 @@
 """Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
 
-Families bring the forms of recordings, which are told apart line by line. A file that cannot be used is a ScenarioError
-that names the file and the line.
+Families bring the forms of recordings, which are distinguished line by line. A file that cannot be used is a
+ScenarioError that names the file and the line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RecordedForm:
     """One form of recordings, as a family brings it (`Family.replay`).
 
     A line is of this form if it has the field `mark`. Where several forms have the same one, it is that of which the
-    line has one of the fields `told_by`, else the one without any.
+    line has one of the fields `recognised_by`, else the one without any.
     """
 
     name: str
@@ -60,7 +60,7 @@ class RecordedForm:
     """The first thing that is wrong with a line; empty if nothing is."""
     decisions: Callable[[Scenario, ReplayMeans], Iterator[list[DecisionDifference]]]
     """Decides again; the differences of each decision."""
-    told_by: Sequence[str] = ()
+    recognised_by: Sequence[str] = ()
     left_out: str = ""
     """Why a replay may end before the last entry of `mark`, if it may."""
 
@@ -84,8 +84,8 @@ def _forms() -> tuple[RecordedForm, ...]:
 
 def _form_of(doc: Doc) -> RecordedForm | None:
     marked = [form for form in _forms() if form.mark in doc]
-    told = (form for form in marked if any(name in doc for name in form.told_by))
-    return next(told, next((form for form in marked if not form.told_by), None))
+    matching = (form for form in marked if any(name in doc for name in form.recognised_by))
+    return next(matching, next((form for form in marked if not form.recognised_by), None))
 
 
 def scenarios_in(path: Path) -> Iterator[Scenario]:

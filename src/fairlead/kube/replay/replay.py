@@ -5,7 +5,7 @@ node is among those with the highest total, a refusal's message is equal to the 
 nominated node is among those that the tie-breaks leave and its victims are the recorded ones. Ties are the scheduler's
 to break, so after each decision the replay follows the recorded one.
 
-A decision that is `partial` tells only the chosen node, and the scores of some: it agrees when that node is among our
+A decision that is `partial` has only the chosen node, and the scores of some: it agrees when that node is among our
 best, and those scores are ours.
 
 Decisions about resource claims say more (claim_replay.py): what kept a pod from being tried at all, the allocations it
@@ -275,8 +275,8 @@ class KubeReplay:
     def _bind_claims(self, decision: Doc) -> None:
         """Claims that were bound once the pod had its node, and the volumes they were bound to."""
         for claim, volume in (decision.get("claims") or {}).items():
-            shelf = self._claim_documents()
-            document = shelf.get(claim)
+            kind_index = self._claim_documents()
+            document = kind_index.get(claim)
             if document is None:
                 continue
             self._put(kinds.PERSISTENT_VOLUME_CLAIM, bound_claim(document, volume), Happened.MODIFIED)

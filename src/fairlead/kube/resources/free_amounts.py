@@ -6,7 +6,7 @@ gather, and what is done to cpu and memory alike is one operation on two lines.
 
 Whole percentages come from float divisions. That is exact: a quotient of at most 100 that is no whole number keeps
 further from the next one than rounding can carry it, as long as all amounts are below `EXACT_BELOW`. Once one is not,
-there is no matrix any more, and whoever asks has to go the long way.
+there is no matrix any more, and a caller has to compute the slow way.
 
 Invariant: after `block`, every line holds for each row what the table says now.
 """
@@ -58,7 +58,7 @@ class FreeAmounts:
         self._last: tuple[Nodes | None, tuple[int, int]] = (None, (-1, -1))
         self._last_block: NDArray[np.float64] = self._lines
 
-    # An index is told of every pod and node; the table's logs tell as much, when somebody asks.
+    # An index is notified of every pod and node; the table's logs say as much, when they are read.
 
     def occupied(self, pod: Pod, row: int) -> None:
         """See `block`."""

@@ -55,7 +55,7 @@ def _fits_empty(pod: Pod, node: Node, served: Callable[[str], bool]) -> bool:
 
 
 def after_class(pod: Pod, old: object, new: object) -> Hint:
-    """A class that serves something the pod asks for, by its own name or by one that it claims."""
+    """A class that serves something the pod requests, by its own name or by one that it claims."""
     if not isinstance(new, DeviceClass):
         return Hint.SKIP
     if isinstance(old, DeviceClass):

@@ -116,7 +116,7 @@ class NodeResourcesFit(CachedPlugin):
         self._ignored_groups = frozenset(ignored_groups)
         self._reasons: dict[str, Reason] = {}
         self._names: ExtendedNames | None = None
-        """Which classes serve extended resources, once a pod asked for one: hints are told of no cluster."""
+        """Which classes serve extended resources, once a pod requested one: hints get no cluster."""
         names = [name for name, _ in self._resources]
         self._device_counts = DeviceCounts(names, compile_selector)
         by_name = dict(self._resources)

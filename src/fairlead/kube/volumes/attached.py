@@ -1,7 +1,7 @@
 """AttachedVolumes: which volumes are attached on which row, how many of each driver, and how many a node can take.
 
 A volume counts once per node however many pods use it, and also when an attachment is left that no pod uses. What a
-pod's claim attaches depends on the claim, its volume and its class; whoever was counted is counted again when one of
+pod's claim attaches depends on the claim, its volume and its class; a pod that was counted is counted again when one of
 these changes, and only then. Counts and limits are columns by driver, so that judging a pod is a comparison of columns.
 
 Invariant: `count(driver)[row]` is the number of distinct volumes of the driver that pods on the row use or attachments
@@ -11,10 +11,8 @@ to its node name.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fairlead.core.model import kinds
 from fairlead.core.model.storage import CSI_DRIVER_OF_PLUGIN
@@ -26,19 +24,20 @@ from fairlead.kube.volumes.csi_migration import (
     identity_of_inline,
     identity_of_volume,
 )
+from fairlead.kube.volumes.node_limits import VolumeLimits, driver_column
 from fairlead.kube.volumes.pod_claims import claim_uses, not_owned
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.core.model.pod import Pod
-    from fairlead.core.model.storage import Claim, CsiNode, Volume, VolumeAttachment
-    from fairlead.core.state.object_index import ObjectIndex, Shelf
+    from fairlead.core.model.storage import Claim, Volume, VolumeAttachment
+    from fairlead.core.state.object_index import KindIndex, ObjectIndex
     from fairlead.core.state.table import NodeTable
 
-UNLIMITED = -1
 _Token = tuple[str, str]
-"""Something that a count depends on: a letter for the shelf, and the key."""
+"""Something that a count depends on: a letter for the kind, and the key."""
 _UserKey = tuple[str, int]
 """Who attaches: a pod's uid or an attachment's name, and the row."""
 
@@ -57,26 +56,31 @@ class _User:
     tokens: frozenset[_Token] = frozenset()
 
 
+@dataclass(slots=True)
+class _AttachmentPlaces:
+    """Where attachments are: their names by node name and by row, and the node of each."""
+
+    on_node: dict[str, set[str]] = field(default_factory=dict)
+    on_row: dict[int, set[str]] = field(default_factory=dict)
+    node_of: dict[str, str] = field(default_factory=dict)
+
+
 class AttachedVolumes:
     def __init__(self, table: NodeTable, object_index: ObjectIndex) -> None:
         self._table = table
-        self._claims: Shelf = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._volumes: Shelf = object_index.of(kinds.PERSISTENT_VOLUME)
-        self._classes: Shelf = object_index.of(kinds.STORAGE_CLASS)
-        self._attachments: Shelf = object_index.of(kinds.VOLUME_ATTACHMENT)
-        self._csi_nodes: Shelf = object_index.of(kinds.CSI_NODE)
+        self._claims: KindIndex = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._volumes: KindIndex = object_index.of(kinds.PERSISTENT_VOLUME)
+        self._classes: KindIndex = object_index.of(kinds.STORAGE_CLASS)
+        self._attachments: KindIndex = object_index.of(kinds.VOLUME_ATTACHMENT)
         self._seen = {"c": self._claims.version, "v": self._volumes.version, "s": self._classes.version}
-        self._seen_attachments = self._seen_nodes = -1
+        self._seen_attachments = -1
         self._users: dict[_UserKey, _User] = {}
         self._dependants: dict[_Token, set[_UserKey]] = {}
         self._used: dict[Identity, dict[int, int]] = {}
         self._left: dict[Identity, dict[int, int]] = {}
         self._counts: dict[str, NDArray[np.int64]] = {}
-        self._limits: dict[str, NDArray[np.int64]] = {}
-        self._on_node: dict[str, set[str]] = {}
-        self._node_of: dict[str, str] = {}
-        self._left_on_row: dict[int, set[str]] = {}
-        self._migrated: dict[str, set[int]] = {}
+        self.limits = VolumeLimits(table, object_index)
+        self._places = _AttachmentPlaces()
         self.unclear: dict[int, dict[str, str]] = {}
         """Rows with pods of which it cannot be said what they attach, and why."""
 
@@ -84,33 +88,21 @@ class AttachedVolumes:
 
     def catch_up(self) -> None:
         """Take in what changed in the ObjectIndex."""
-        self._follow_csi_nodes()
+        self.limits.catch_up()
         self._follow_attachments()
-        for letter, shelf in (("c", self._claims), ("v", self._volumes), ("s", self._classes)):
-            if self._seen[letter] == shelf.version:
+        for letter, kind_index in (("c", self._claims), ("v", self._volumes), ("s", self._classes)):
+            if self._seen[letter] == kind_index.version:
                 continue
-            touched = shelf.since(self._seen[letter])
-            self._seen[letter] = shelf.version
+            touched = kind_index.since(self._seen[letter])
+            self._seen[letter] = kind_index.version
             self._recount(self._users if touched is None else self._dependants_of(letter, touched))
 
     def count(self, driver: str) -> NDArray[np.int64]:
-        return self._column(self._counts, driver, 0)
-
-    def limit(self, driver: str) -> NDArray[np.int64]:
-        """How many volumes of a driver each node can take; -1 where there is no limit."""
-        return self._column(self._limits, driver, UNLIMITED)
-
-    def has_limits(self, row: int) -> bool:
-        return any(self.limit(driver)[row] != UNLIMITED for driver in self._limits)
+        return driver_column(self._counts, driver, 0, self._table.capacity)
 
     def rows_using(self, identity: Identity) -> Collection[int]:
         """Rows with a pod that uses a volume."""
         return self._used.get(identity, ())
-
-    def rows_migrated(self, plugin: str) -> set[int]:
-        """Rows whose node says that an in-tree plugin has moved to its driver."""
-        self._follow_csi_nodes()
-        return self._migrated.get(plugin, set())
 
     def identities_of(self, pod: Pod) -> frozenset[Identity]:
         """What a new pod attaches; raises LookupError with the claim's name if one is missing, UnclearError if it
@@ -129,13 +121,13 @@ class AttachedVolumes:
 
     def node_changed(self, row: int) -> None:
         """Another node, or none any more, has this row: its limits and attachments change."""
-        for name in tuple(self._left_on_row.pop(row, ())):
+        for name in tuple(self._places.on_row.pop(row, ())):
             key = f"attachment {name}", row
             self._leave(key, self._users.pop(key))
         node = self._table.name(row)
-        for name in self._on_node.get(node, ()) if node else ():
+        for name in self._places.on_node.get(node, ()) if node else ():
             self._place_attachment(name, row)
-        self._write_limits(row)
+        self.limits.node_changed(row)
 
     def _dependants_of(self, letter: str, keys: Iterable[str]) -> set[_UserKey]:
         found: set[_UserKey] = set()
@@ -237,28 +229,28 @@ class AttachedVolumes:
     # ---- attachments ----
 
     def _follow_attachments(self) -> None:
-        shelf = self._attachments
-        if self._seen_attachments == shelf.version:
+        kind_index = self._attachments
+        if self._seen_attachments == kind_index.version:
             return
-        touched = shelf.since(self._seen_attachments) if self._seen_attachments >= 0 else None
-        self._seen_attachments = shelf.version
-        for name in {*self._node_of, *shelf} if touched is None else set(touched):
+        touched = kind_index.since(self._seen_attachments) if self._seen_attachments >= 0 else None
+        self._seen_attachments = kind_index.version
+        for name in {*self._places.node_of, *kind_index} if touched is None else set(touched):
             self._follow_attachment(name)
 
     def _follow_attachment(self, name: str) -> None:
-        before = self._node_of.pop(name, None)
+        before = self._places.node_of.pop(name, None)
         if before is not None:
-            self._on_node[before].discard(name)
+            self._places.on_node[before].discard(name)
             row = self._table.row_of.get(before)
-            if row is not None and name in self._left_on_row.get(row, ()):
-                self._left_on_row[row].discard(name)
+            if row is not None and name in self._places.on_row.get(row, ()):
+                self._places.on_row[row].discard(name)
                 key = f"attachment {name}", row
                 self._leave(key, self._users.pop(key))
         attachment: VolumeAttachment | None = self._attachments.get(name)
         if attachment is None:
             return
-        self._node_of[name] = attachment.node_name
-        self._on_node.setdefault(attachment.node_name, set()).add(name)
+        self._places.node_of[name] = attachment.node_name
+        self._places.on_node.setdefault(attachment.node_name, set()).add(name)
         row = self._table.row_of.get(attachment.node_name)
         if row is not None:
             self._place_attachment(name, row)
@@ -266,7 +258,7 @@ class AttachedVolumes:
     def _place_attachment(self, name: str, row: int) -> None:
         key = f"attachment {name}", row
         user = self._users[key] = _User(None, row)
-        self._left_on_row.setdefault(row, set()).add(name)
+        self._places.on_row.setdefault(row, set()).add(name)
         self._enter(key, user)
 
     def _left_behind(self, key: str) -> Iterator[tuple[Identity | None, tuple[_Token, ...]]]:
@@ -277,40 +269,3 @@ class AttachedVolumes:
         volume: Volume | None = self._volumes.get(attachment.volume_name)
         token = ("v", attachment.volume_name)
         yield (attachment.attacher, volume.csi[1]) if volume is not None and volume.csi else None, (token,)
-
-    # ---- limits ----
-
-    def _follow_csi_nodes(self) -> None:
-        shelf = self._csi_nodes
-        if self._seen_nodes == shelf.version:
-            return
-        touched = shelf.since(self._seen_nodes) if self._seen_nodes >= 0 else None
-        self._seen_nodes = shelf.version
-        for name in self._table.row_of if touched is None else set(touched):
-            row = self._table.row_of.get(name)
-            if row is not None:
-                self._write_limits(row)
-
-    def _write_limits(self, row: int) -> None:
-        csi_node: CsiNode | None = self._csi_nodes.get(self._table.name(row))
-        for driver in self._limits:
-            self.limit(driver)[row] = UNLIMITED
-        for rows in self._migrated.values():
-            rows.discard(row)
-        if csi_node is None:
-            return
-        for driver, most in csi_node.drivers.items():
-            if most is not None:
-                self.limit(driver)[row] = most
-        for plugin in csi_node.migrated:
-            self._migrated.setdefault(plugin, set()).add(row)
-
-    def _column(self, columns: dict[str, NDArray[np.int64]], driver: str, empty: int) -> NDArray[np.int64]:
-        """A driver's column, as wide as the table."""
-        column = columns.get(driver)
-        if column is None or len(column) < self._table.capacity:
-            wider = np.full(self._table.capacity, empty, dtype=np.int64)
-            if column is not None:
-                wider[: len(column)] = column
-            column = columns[driver] = wider
-        return column

@@ -3,7 +3,7 @@
 `pre_filter` sorts the claims into those that have a volume and those that wait for their first consumer; a claim that
 is neither must be bound by its controller first. `filter` reads the layout (volume_matching.py). `reserve` assumes the
 volumes of the chosen node as taken, so that the next pod does not get them; `pre_bind` writes to the API and waits
-(volume_errand.py); `unreserve` drops the assumptions that the API has not been told.
+(volume_errand.py); `unreserve` drops the assumptions that the API has not accepted.
 """
 
 from __future__ import annotations
@@ -158,10 +158,10 @@ class VolumeBinding(Plugin):
             return
         storage, reserved = storage_of(cycle.cluster), plan.reserved
         for _, volume in reserved.bindings:
-            if volume.name not in reserved.told:
+            if volume.name not in reserved.accepted:
                 storage.volumes.restore(volume.name)
         for claim in reserved.provisions:
-            if claim.key not in reserved.told:
+            if claim.key not in reserved.accepted:
                 storage.claims.restore(claim.key)
         plan.reserved = None
 
@@ -199,5 +199,5 @@ def _given(volume: Volume, claim: Claim) -> Volume:
 
 
 def _placed(claim: Claim, node: str) -> Claim:
-    """A claim as it is once its provisioner is told for which node."""
+    """A claim as it is once its provisioner knows for which node."""
     return replace(claim, annotations={**claim.annotations, SELECTED_NODE: node}, selected_node=node)

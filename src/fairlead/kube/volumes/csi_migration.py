@@ -1,6 +1,6 @@
 """Disks of the old built-in volume plugins, as the CSI drivers that took over call them.
 
-Two things follow from the takeover: the handle under which a disk is attached, which tells whether two volumes are the
+Two things follow from the takeover: the handle under which a disk is attached, which shows whether two volumes are the
 same disk, and where a volume can be reached, because a driver has a zone label of its own. What cannot be translated
 is a MigrationError with the original's text.
 """

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 @dataclass(slots=True, eq=False)
 class Reserved:
     """What is reserved for a pod on a node, as the objects will look: volumes bound to claims, and claims to provision.
-    `told` are the names and keys of those that the API has accepted."""
+    `accepted` are the names and keys of those that the API has accepted."""
 
     pod: Pod
     node: str
     bindings: list[tuple[Claim, Volume]]
     provisions: list[Claim]
-    told: set[str] = field(default_factory=set)
+    accepted: set[str] = field(default_factory=set)
 
 
 Record = TypeVar("Record")
@@ -70,7 +70,7 @@ class BindVolumes:
                 continue
             if reply.error is not None:
                 return failed(reply.error.message)
-            self._reserved.told.add(key)
+            self._reserved.accepted.add(key)
             self._versions[key] = _version(reply.doc)
         if self._unanswered:
             return None

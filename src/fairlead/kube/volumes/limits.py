@@ -24,8 +24,9 @@ from fairlead.core.model.events import (
 from fairlead.core.model.pod import Pod
 from fairlead.core.model.reasons import SKIP, Reason, Reject, Status
 from fairlead.core.model.storage import Claim, CsiNode, VolumeAttachment
-from fairlead.kube.volumes.attached import UNLIMITED, UnclearError
+from fairlead.kube.volumes.attached import UnclearError
 from fairlead.kube.volumes.csi_migration import INLINE_DISKS, driver_of_inline
+from fairlead.kube.volumes.node_limits import UNLIMITED
 from fairlead.kube.volumes.pod_claims import claim_not_found, claim_uses, uses_claims
 from fairlead.kube.volumes.storage import storage_of
 
@@ -80,7 +81,7 @@ class NodeVolumeLimits(Plugin):
     ) -> NDArray[np.bool_]:
         """Rows where the pod's volumes would exceed the driver's limit; volumes that are in use there are not counted
         twice."""
-        limit = nodes.take(attached.limit(driver))
+        limit = nodes.take(attached.limits.of(driver))
         limited: NDArray[np.bool_] = limit != UNLIMITED
         if not limited.any():
             return limited
@@ -96,7 +97,7 @@ class NodeVolumeLimits(Plugin):
         return tuple(
             Reject(Reason(self.name, next(iter(complaints.values())), error=True), nodes.mask_of([row]))
             for row, complaints in attached.unclear.items()
-            if row in nodes.row_numbers() and attached.has_limits(row)
+            if row in nodes.row_numbers() and attached.limits.are_set(row)
         )
 
 

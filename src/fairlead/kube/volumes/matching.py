@@ -144,7 +144,7 @@ class _Planner:
         """Rows that can use a volume. Where an in-tree plugin has moved to its driver, the driver's zones count."""
         reach = self._storage.reach
         reached = reach.mask_of(volume)
-        migrated = self._storage.attached.rows_migrated(volume.in_tree[0]) if volume.in_tree is not None else ()
+        migrated = self._storage.attached.limits.rows_migrated(volume.in_tree[0]) if volume.in_tree is not None else ()
         if not migrated:
             return reached
         there = self._none()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.selectors import NodeSelector
     from fairlead.core.model.storage import Claim, StorageCapacity, Volume
     from fairlead.core.state.cluster import Cluster
-    from fairlead.core.state.object_index import Shelf
+    from fairlead.core.state.object_index import KindIndex
     from fairlead.core.state.table import NodeTable
 
 
@@ -41,14 +41,14 @@ Record = TypeVar("Record", bound=Versioned)
 
 
 class Assumed(Generic[Record]):
-    """The records of a shelf, some of them as a reserved pod will have changed them."""
+    """The records of a kind, some of them as a reserved pod will have changed them."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, kind_index: KindIndex) -> None:
+        self._kind_index = kind_index
         self._pretended: dict[str, tuple[Record, Record]] = {}
 
     def get(self, key: str) -> Record | None:
-        current: Record | None = self._shelf.get(key)
+        current: Record | None = self._kind_index.get(key)
         pretence = self._pretended.get(key) if self._pretended else None
         if pretence is None:
             return current
@@ -60,10 +60,10 @@ class Assumed(Generic[Record]):
 
     def seen(self, key: str) -> Record | None:
         """What the API shows, whatever is pretended."""
-        return self._shelf.get(key)
+        return self._kind_index.get(key)
 
     def assume(self, key: str, record: Record) -> None:
-        self._pretended[key] = record, self._shelf[key]
+        self._pretended[key] = record, self._kind_index[key]
 
     def restore(self, key: str) -> None:
         """Take a pretence back; it may be gone already."""
@@ -81,10 +81,10 @@ def _same_version(current: Versioned, basis: Versioned) -> bool:
 
 
 class VolumesByClass:
-    """The names of the volumes of each storage class, smallest first, kept up by the shelf's log of changes."""
+    """The names of the volumes of each storage class, smallest first, kept up by the index's log of changes."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, kind_index: KindIndex) -> None:
+        self._kind_index = kind_index
         self._version = -1
         self._place_of: dict[str, tuple[str, int]] = {}
         self._names: dict[str, set[str]] = {}
@@ -99,15 +99,15 @@ class VolumesByClass:
         return found
 
     def _catch_up(self) -> None:
-        if self._version == self._shelf.version:
+        if self._version == self._kind_index.version:
             return
-        touched = self._shelf.since(self._version) if self._version >= 0 else None
-        self._version = self._shelf.version
-        for name in {*self._place_of, *self._shelf} if touched is None else set(touched):
+        touched = self._kind_index.since(self._version) if self._version >= 0 else None
+        self._version = self._kind_index.version
+        for name in {*self._place_of, *self._kind_index} if touched is None else set(touched):
             self._follow(name)
 
     def _follow(self, name: str) -> None:
-        volume: Volume | None = self._shelf.get(name)
+        volume: Volume | None = self._kind_index.get(name)
         before, after = self._place_of.get(name), (volume.storage_class, volume.capacity) if volume else None
         if before == after:
             return
@@ -199,7 +199,7 @@ class Storage:
 
     def __init__(self, cluster: Cluster) -> None:
         object_index = cluster.object_index
-        self._volumes: Shelf = object_index.of(kinds.PERSISTENT_VOLUME)
+        self._volumes: KindIndex = object_index.of(kinds.PERSISTENT_VOLUME)
         self._by_class = VolumesByClass(self._volumes)
         self.volumes: Assumed[Volume] = Assumed(self._volumes)
         self.claims: Assumed[Claim] = Assumed(object_index.of(kinds.PERSISTENT_VOLUME_CLAIM))
@@ -212,11 +212,11 @@ class Storage:
 
     def volumes_of_class(self, storage_class: str) -> list[Volume]:
         """Volumes of a class, smallest first and equals by name, with what is pretended of them."""
-        shelf, pretended = self._volumes, self.volumes.pretended()
+        kind_index, pretended = self._volumes, self.volumes.pretended()
         names = self._by_class.names(storage_class)
         if not pretended:
-            return [shelf[name] for name in names]
-        return [pretended.get(name) or shelf[name] for name in names]
+            return [kind_index[name] for name in names]
+        return [pretended.get(name) or kind_index[name] for name in names]
 
     # ---- Index ----
 

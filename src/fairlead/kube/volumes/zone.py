@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.model.pod import Pod
     from fairlead.core.state.nodes import Nodes
-    from fairlead.core.state.object_index import ObjectIndex, Shelf
+    from fairlead.core.state.object_index import KindIndex, ObjectIndex
 
 _NEW_NAME = dict(zip(ZONE_LABELS[:2], ZONE_LABELS[2:], strict=True))
 """The labels under whose new names a node may have what a volume has under the old ones."""
@@ -113,7 +113,7 @@ def _zones_of(claim: Claim, object_index: ObjectIndex) -> Zones | Status:
     return unresolvable(volume_not_found(claim.volume_name)) if volume is None else volume.zones
 
 
-def _unbound(claim: Claim, classes: Shelf) -> Zones | Status:
+def _unbound(claim: Claim, classes: KindIndex) -> Zones | Status:
     name = claim.storage_class
     if not name:
         return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")

@@ -5,4 +5,6 @@ Reading order: `setup.py` says what is run, `cell.py` is the cell, a node table 
 queues; `monolithic.py`, `shared_state.py` and `mesos.py` are the three architectures, `metrics.py` sums up.
 `orderings.py` has the paper's findings.
 `real_schedulers.py` runs the same experiment with pods and the profiles of real schedulers.
+
+Further modules: pod_transactions, transactions.
 """

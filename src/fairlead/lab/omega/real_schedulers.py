@@ -9,7 +9,7 @@ Schedulers may prefer the rows of a shard; then they get into each other's way o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -179,9 +179,19 @@ class _NoNumbers:
         raise AssertionError("a profile chooses the machines")
 
 
+@dataclass(frozen=True, slots=True)
+class PodsOfJobs:
+    """How a job becomes pods: what makes each of them, and which jobs are placed whole or not at all."""
+
+    new_pod: PodMaker = plain_pod
+    gangs: Callable[[JobSpec], bool] = lambda job: False
+
+
+_PLAIN = PodsOfJobs()
+
+
 class ProfileExperiment:
-    """One run: `make_profile` gives each scheduler a profile of its own, and one for the checks at commit. `gangs` says
-    which jobs are placed whole or not at all."""
+    """One run: `make_profile` gives each scheduler a profile of its own, and one for the checks at commit."""
 
     def __init__(
         self,
@@ -190,17 +200,16 @@ class ProfileExperiment:
         make_profile: Callable[[], Profile],
         *,
         nodes: Sequence[dict[str, Any]],
-        new_pod: PodMaker = plain_pod,
-        gangs: Callable[[JobSpec], bool] = lambda job: False,
+        pods: PodsOfJobs = _PLAIN,
         sharded: bool = False,
         seed: int = 0,
     ) -> None:
         commit = replace(spec.commit, failures_raise_versions=False)
-        self.is_gang = gangs
+        self.is_gang = pods.gangs
         self.simulation = Simulation(replace(spec, commit=commit, cell=replace(spec.cell, machines=0)), jobs)
         self.common = CommonCluster(self.simulation.cell.cluster, nodes)
         self.simulation.cell.recount()
-        self._new_pod = new_pod
+        self._new_pod = pods.new_pod
         self._pods = 0
         evaluator, rng = Evaluator(make_profile()), Random(seed)
         self._usual = PodTransaction(self.common.cluster, evaluator, commit, rng)

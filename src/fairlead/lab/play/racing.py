@@ -13,17 +13,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model.quantity import parse_quantity
 from fairlead.errors import ConfigError
 from fairlead.lab.omega.metrics import Metrics, measure
-from fairlead.lab.omega.real_schedulers import ProfileExperiment
+from fairlead.lab.omega.real_schedulers import PodsOfJobs, ProfileExperiment
 from fairlead.lab.omega.setup import GIB, MILLI, CellSpec, ExperimentSpec, JobSpec, ThinkTime
 from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 from fairlead.lab.scenario.documents import JOB_LABEL, objects_of
-from fairlead.lab.scenario.fleet import nodes_of
+from fairlead.lab.scenario.fleet import largest_node, nodes_of
 from fairlead.lab.scenario.jobs import LabJob, jobs_of
 from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
 
@@ -71,7 +72,7 @@ def race(
         )
     if scenario.cluster.snapshot is not None:
         raise ConfigError("a race takes no snapshot of a cluster", hint="give the scenario nodes or a trace")
-    jobs = jobs_of(load, seed)
+    jobs = jobs_of(load, seed, largest=partial(largest_node, scenario.cluster))
     specs = [_spec_of(number, job) for number, job in enumerate(jobs)]
 
     def make_profile() -> Profile:
@@ -83,8 +84,10 @@ def race(
         specs,
         make_profile,
         nodes=[_with_uid(node) for node in nodes_of(scenario.cluster, now=0.0)],
-        new_pod=lambda job, number: _pod(jobs[job.id], number, scheduler_name_of(policy), options.apart),
-        gangs=lambda job: jobs[job.id].minimum > 1,
+        pods=PodsOfJobs(
+            new_pod=lambda job, number: _pod(jobs[job.id], number, scheduler_name_of(policy), options.apart),
+            gangs=lambda job: jobs[job.id].minimum > 1,
+        ),
         sharded=options.sharded,
         seed=seed,
     )

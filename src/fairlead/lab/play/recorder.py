@@ -6,7 +6,7 @@ memory depends on what lives, not on what has lived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -90,6 +90,10 @@ class RunRecorder:
         self.pending: dict[str, None] = {}
         """Pods without a node, by uid, the oldest first."""
         self.running = 0
+        self.ending = 0
+        """How many pods have a node and will end by themselves."""
+        self.last_event = 0.0
+        """When a pod last came, got its node, started or ended."""
         self.last_end = 0.0
         self.evictions = 0
         self.allocated: dict[str, list[float]] = {}
@@ -108,6 +112,15 @@ class RunRecorder:
     def unended(self) -> int:
         """How many jobs have not ended, or not arrived."""
         return len(self._coming) + len(self._jobs)
+
+    @property
+    def has_no_future(self) -> bool:
+        """Whether no job is to come and nothing that has a node will end."""
+        return not self._coming and not self.ending
+
+    def unended_jobs(self) -> Iterable[str]:
+        """The names of the jobs that have arrived and not ended."""
+        return self._jobs
 
     @property
     def is_placed(self) -> bool:
@@ -157,6 +170,7 @@ class RunRecorder:
             pod = self._pods[uid] = _LivePod(metadata["name"], live, now)
             self.pending[uid] = None
             live.alive += 1
+            self.last_event = now
         live = pod.job
         node, status = doc["spec"].get("nodeName"), doc["status"]
         if pod.placed is None and node:
@@ -165,7 +179,7 @@ class RunRecorder:
             self._note_refusal(pod, status, now)
         phase = status.get("phase")
         if pod.started is None and phase != "Pending" and node:
-            pod.started = now
+            pod.started = self.last_event = now
             self.running += 1
             live.started_pods += 1
             if live.started is None and live.started_pods >= live.spec.minimum:
@@ -177,6 +191,8 @@ class RunRecorder:
 
     def _placed(self, uid: str, pod: _LivePod, live: _LiveJob, node: str, now: float) -> None:
         pod.placed, pod.node = now, node
+        self.last_event = now
+        self.ending += live.spec.duration is not None
         del self.pending[uid]
         live.placed_pods += 1
         if live.placed is None and live.placed_pods >= live.spec.minimum:
@@ -212,7 +228,8 @@ class RunRecorder:
             live.lost += now - pod.started if outcome != "succeeded" else 0.0
         if pod.placed is not None:
             self._hold(live, -1)
-        self.last_end = now
+            self.ending -= live.spec.duration is not None
+        self.last_end = self.last_event = now
         self._write_pod(pod, now, outcome)
         if live.spec.made_as == "pods" and not change.gone:
             self.ended_pods.append(change.doc)

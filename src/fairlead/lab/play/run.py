@@ -28,10 +28,12 @@ from fairlead.lab.play.sampler import RunSampler
 from fairlead.lab.results.writing import RowSink, RunWriter
 from fairlead.lab.scenario.documents import NAMESPACE, objects_of
 from fairlead.lab.scenario.drawing import draw
+from fairlead.lab.scenario.feasibility import jobs_that_never_fit
 from fairlead.lab.scenario.fleet import (
     RACK,
     device_slices,
     hyper_nodes,
+    largest_node,
     nodes_of,
     priority_classes,
     queue_object,
@@ -70,13 +72,21 @@ class RunKey:
         return f"{self.policy}+{self.load}+{self.seed}"
 
 
-def play(scenario: LabScenario, key: RunKey, directory: Path, *, base: Path = Path()) -> Path:
-    """Play one run and write its tables; returns the directory. Raises ConfigError if the scenario cannot be played,
-    or the directory is there already."""
+def play(
+    scenario: LabScenario,
+    key: RunKey,
+    directory: Path,
+    *,
+    base: Path = Path(),
+    begun: Callable[[LabRun], None] = lambda run: None,
+) -> Path:
+    """Play one run and write its tables; returns the directory. `begun` is called with the run before it is played.
+    Raises ConfigError if the scenario cannot be played, or the directory is there already."""
     policy = _named(scenario.policies, key.policy, "policy")
     load = _named(scenario.loads, key.load, "load")
     with RunWriter(directory) as writer:
         run = LabRun(scenario, policy, load, key.seed, writer, base=base)
+        begun(run)
         run.play()
         names = {"scenario": scenario.name, "policy": key.policy, "load": key.load, "seed": key.seed}
         writer.finish({**names, **run.about})
@@ -107,28 +117,33 @@ class LabRun:
         self._policy = policy
         self._writer = writer
         self._rng = Random(f"{seed}/run")
-        self._told = START, 0.0  # the clock's time and the run's
-        self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues))
+        self._synced = START, 0.0  # the clock's time and the run's
+        largest = partial(largest_node, scenario.cluster)
+        self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues, largest=largest))
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
         self.scheduler = self.cluster.assembled.schedulers[0]
         nodes = self._first_objects()
+        self.never_fit = jobs_that_never_fit(self.jobs, nodes)
+        self._never = {job.name for one in self.never_fit for job in one.jobs}
         self._capacity = self._write_nodes(nodes)
         self._write_queues()
         self.recorder = RunRecorder(
             self.cluster.store, self.time, writer, self.jobs, decisions=scenario.measure.decisions
         )
         self._sampler = RunSampler(scenario.measure, self.jobs, self._capacity, writer)
+        self.looked: Callable[[], None] = lambda: None
+        """Called whenever jobs arrive or the cluster is sampled, for those who show how far the run is."""
         self._silent: dict[str, list[float]] = defaultdict(list)
         self._cleared_together = _CLEARED_TOGETHER if self._may_clear_later() else 1
 
     def time(self) -> float:
-        """Seconds since the start of the run. It is asked for every change, and stands still for many."""
+        """Seconds since the start of the run. It is read at every change, and stands still for many."""
         now = self.cluster.now
-        known, time = self._told
+        known, time = self._synced
         if now != known:
             time = round(now - START, 6)
-            self._told = now, time
+            self._synced = now, time
         return time
 
     @property
@@ -212,16 +227,27 @@ class LabRun:
         stop = self._scenario.stop
         self.begin()
         over: Callable[[], bool] = {
-            "done": lambda: self.recorder.is_done,
-            "placed": lambda: self.recorder.is_placed,
+            "done": lambda: self.recorder.is_done or self._is_stuck(),
+            "placed": lambda: self.recorder.is_placed or self._is_stuck(),
             "time": lambda: False,
         }[stop.when]
         self.cluster.runtime.run_until(lambda: self._clear() or over(), limit=stop.at)
         self._sampler.sample(self.time(), self.recorder, self._ask)
+        self.looked()
         self.recorder.finish()
         for name, labels, amounts in self._nodes:
             silent = self._silent.get(name, [])
             self._writer.add("nodes", name, labels.get(ZONE), labels.get(RACK), *amounts, len(silent), sum(silent))
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing can happen any more. Pods that wait may still be placed by what no pod has a part in, such as
+        a plugin that looks at the time, so they are given a while unless they can never fit."""
+        recorder, failures = self.recorder, self._scenario.node_failures
+        if not recorder.has_no_future or failures is not None:
+            return False
+        if all(name in self._never for name in recorder.unended_jobs()):
+            return True
+        return self.time() - recorder.last_event >= self._scenario.stop.idle
 
     def _at(self, time: float, deed: Callable[[], None]) -> None:
         self.cluster.runtime.at(START + time, deed)
@@ -244,9 +270,11 @@ class LabRun:
                     name, conforms = doc["metadata"]["name"], kind is kinds.POD
                     store.perform(Write(_CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
         self._next_arrivals()
+        self.looked()
 
     def _sample(self) -> None:
         self._sampler.sample(self.time(), self.recorder, self._ask)
+        self.looked()
         self._at(self.time() + self._scenario.measure.every, self._sample)
 
     def _ask(self, question: Any) -> object:

@@ -33,7 +33,7 @@ GPU = "gpu"
 """In the shape of a FitSpec: GPUs that can be shared, a part of one or several whole ones."""
 _MODEL = "gpu model"
 _MOST_PODS = 1_000_000
-"""So many pods fit on a node if they ask for nothing."""
+"""So many pods fit on a node if they request nothing."""
 
 RowColumns: TypeAlias = "Mapping[str, NDArray[np.int64]]"
 """Columns about the same rows. Under the name of a resource is what is free of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -92,25 +93,33 @@ def _over_time(results: LabResults, measure: str, title: str, unit: str) -> LabF
         stats = [mean_and_interval(column.tolist()) for column in curves.T]
         mean = [one[0] for one in stats]
         band = [one[1] if np.isfinite(one[1]) else 0.0 for one in stats]
+        most = 1.0 if unit.startswith("share of") else np.inf
         low = [max(0.0, m - b) for m, b in zip(mean, band, strict=True)]
-        high = [m + b for m, b in zip(mean, band, strict=True)]
+        high = [min(most, m + b) for m, b in zip(mean, band, strict=True)]
         lines.append(FigureLine(f"{policy}, {load}" if many else str(policy), times.tolist(), mean, low, high))
     name = measure.replace(".", "-")
     return LabFigure(name, f"{title}, mean over seeds with 95 % interval", "time, s", unit, lines)
 
 
 def _by_queue(samples: pd.DataFrame, policy: str) -> LabFigure:
-    """What each queue holds; no lines if jobs name no queue. A queue has samples from its first pod on, and held
-    nothing before."""
-    measure = "gpu" if "utilisation.gpu" in set(samples["measure"]) else "cpu"
+    """What each queue holds of the resource that is used most; no lines if jobs name no queue. A queue has samples from
+    its first pod on, and held nothing before."""
+    used = samples[samples["measure"].isin([f"utilisation.{name}" for name in _UNITS])].groupby("measure")["value"]
+    measure = str(used.mean().idxmax()).removeprefix("utilisation.") if len(used) else "cpu"
+    unit, size = _UNITS[measure]
     queues = samples[samples["scope"].str.startswith("queue:") & (samples["measure"] == measure)]
     held = queues.pivot_table(index="time", columns="scope", values="value").reindex(samples["time"].unique()).fillna(0)
+    held /= size
     names = {str(scope): str(scope).removeprefix("queue:") or "(no queue)" for scope in held.columns}
     shown = list(names)[:MOST_LINES] if list(names) != ["queue:"] else []
     lines = [FigureLine(names[scope], held.index.tolist(), held[scope].tolist()) for scope in shown]
-    unit = "GPUs" if measure == "gpu" else "cores"
     some = f" ({MOST_LINES} of {len(names)} queues)" if len(names) > MOST_LINES else ""
     return LabFigure(f"queues-{policy}", f"In use by queue{some}, {policy}, first seed", "time, s", unit, lines)
+
+
+_UNITS = {"gpu": ("GPUs", 1), "cpu": ("cores", 1), "memory": ("GiB", 1 << 30)}
+"""Of each resource that is measured, the unit in which it is drawn, and how much that is. Of resources that are used
+equally much the first is drawn."""
 
 
 def _wait_cdf(jobs: pd.DataFrame) -> LabFigure:
@@ -125,12 +134,16 @@ def _wait_cdf(jobs: pd.DataFrame) -> LabFigure:
 
 def _shown_nodes(pods: pd.DataFrame) -> list[str]:
     """Nodes for the Gantt charts, the same under all policies: some of those that most policies used, at equal
-    distances in the order of their names."""
+    distances in the order of their names, with numbers in these as numbers."""
     used = Counter(node for _, each in pods.groupby("policy") for node in each["node"].dropna().unique())
     least = sorted(used.values(), reverse=True)[:MOST_NODES][-1:]
-    names = sorted(name for name, count in used.items() if [count] >= least)
+    names = sorted((name for name, count in used.items() if [count] >= least), key=_by_number)
     at = np.unique(np.linspace(0, len(names) - 1, MOST_NODES).astype(int)) if names else ()
     return [names[one] for one in at]
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _gantt(pods: pd.DataFrame, jobs: pd.DataFrame, policy: str, nodes: Sequence[str]) -> LabFigure:

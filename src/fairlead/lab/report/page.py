@@ -1,4 +1,7 @@
-"""write_report: one HTML file with all figures and tables, and beside it a PNG and a CSV of each figure.
+"""write_report: one HTML file with all figures and tables, and beside it a PNG, an SVG, a PDF and a CSV of each figure.
+
+The page begins with what is better and by how much. Runs that are missing, and seeds that all had the same jobs, are
+named before any number that they make less certain.
 
 The HTML file needs no server and no other file: figures are inline SVG, and colours follow the reader's light or dark.
 """
@@ -12,12 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.lab.report.figures import LabFigure, figures_of
-from fairlead.lab.report.metrics import metrics, paired, summary
+from fairlead.lab.report.metrics import metrics, paired, summary, unit_of
+from fairlead.lab.report.sentences import sentences
 from fairlead.lab.report.svg import COLOURS, DASHES, groups_of, lanes_of, line_style, svg
-from fairlead.lab.results.loading import load
+from fairlead.lab.results.loading import missing_runs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairlead.lab.results.loading import LabResults
 
 _LIGHT = ("#1f6fb2", "#d1641e", "#2a8c4a", "#b3322e", "#7350a8", "#806052", "#c04f9a", "#5c6670")
 _DARK = ("#6db3f2", "#f2a05f", "#6fd08c", "#f07b76", "#b79aec", "#c9a795", "#f08fd0", "#a9b4be")
@@ -40,33 +46,71 @@ td:first-child, th:first-child { text-align: left; }
 """
 
 
-def write_report(directory: str | Path, out: str | Path) -> Path:
+def write_report(results: LabResults, out: str | Path) -> Path:
     """Write the report of a run or an experiment into the directory `out`; returns the HTML file."""
-    results = load(directory, tables=("jobs", "pods", "nodes", "queues", "samples"))
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     figures = figures_of(results)
     measured = metrics(results)
-    baseline = str(results.runs["policy"].iloc[0] if "kube" not in set(results.runs["policy"]) else "kube")
     for figure in figures:
         _write_csv(figure, out / f"{figure.name}.csv")
-        _write_png(figure, out / f"{figure.name}.png")
+        _write_pictures(figure, out)
     measured.to_csv(out / "metrics.csv", index=False)
     name = str(results.runs["scenario"].iloc[0])
-    parts = [f"<h1>{escape(name)}</h1><p>{_size(results.runs)}</p>"]
-    parts += [
-        "<h2>Policies side by side, mean ± half of the 95 % interval over seeds</h2>",
-        _summary(summary(measured)),
-    ]
-    if results.runs["policy"].nunique() > 1:
-        parts += [f"<h2>Paired differences to {escape(baseline)}</h2>", _differences(paired(measured, baseline))]
-        parts += [
-            '<p class="note">Bold: the interval does not contain 0. Measures without a difference are left out.</p>'
-        ]
+    parts = [f"<h1>{escape(name)}</h1>", _overview(results, measured), _tables(results, measured)]
     parts += [f"<h2>{escape(one.title)}</h2>{svg(one)}{_legend(one)}" for one in figures]
     file = out / "report.html"
     file.write_text(_page(name, "\n".join(parts)), encoding="utf-8")
     return file
+
+
+def results_html(results: LabResults) -> str:
+    """What a notebook shows of results: the beginning of the report."""
+    measured = metrics(results)
+    return _overview(results, measured) + _summary(summary(measured))
+
+
+def _baseline(results: LabResults) -> str:
+    policies = list(results.runs["policy"])
+    return "kube" if "kube" in policies else str(policies[0])
+
+
+def _overview(results: LabResults, measured: pd.DataFrame) -> str:
+    """How much was played, what is missing, and a sentence for each policy."""
+    parts = [f"<p>{_size(results.runs, len(results.missing))}</p>"]
+    if results.missing:
+        parts.append(
+            f'<p class="note"><b>{escape(missing_runs(results.missing))}</b>; what follows is of the others.</p>'
+        )
+    parts += [f'<p class="note">{escape(one)}</p>' for one in _same_jobs(results.jobs)]
+    told = sentences(measured, _baseline(results))
+    parts += [f"<p><b>{escape(title)}</b>: {escape(text)}</p>" for title, text in told]
+    return "".join(parts)
+
+
+def _tables(results: LabResults, measured: pd.DataFrame) -> str:
+    parts = ["<h2>Policies side by side, mean ± half of the 95 % interval over seeds</h2>", _summary(summary(measured))]
+    if results.runs["policy"].nunique() > 1:
+        baseline = _baseline(results)
+        parts += [f"<h2>Paired differences to {escape(baseline)}</h2>", _differences(paired(measured, baseline))]
+        parts += [
+            '<p class="note">Bold: the interval does not contain 0. Measures without a difference are left out.</p>'
+        ]
+    return "\n".join(parts)
+
+
+def _same_jobs(jobs: pd.DataFrame) -> list[str]:
+    """Of each load whose jobs are the same with all seeds, that intervals say nothing about it."""
+    found = []
+    for load, each in jobs.groupby("load", sort=False):
+        columns = ["job", "arrived", "duration", "pods"]
+        lists = [frozenset(one[columns].itertuples(index=False, name=None)) for _, one in each.groupby("seed")]
+        if len(lists) > 1 and len(set(lists)) == 1:
+            found.append(
+                f"The load {load} is the same with all {len(lists)} seeds, which differ in ties alone: the intervals "
+                "say nothing about other loads. In a trace, order: bootstrap and jitter draw other ones."
+            )
+    return found
 
 
 def _page(title: str, body: str) -> str:
@@ -82,9 +126,11 @@ def _page(title: str, body: str) -> str:
     return f'<!doctype html><html lang="en"><head>{head}<style>{style}</style></head><body>{body}</body></html>\n'
 
 
-def _size(runs: pd.DataFrame) -> str:
+def _size(runs: pd.DataFrame, missing: int) -> str:
     counted = ((runs[column].nunique(), one, more) for column, one, more in _COUNTED)
-    return f"{len(runs)} runs: {', '.join(f'{n} {one if n == 1 else more}' for n, one, more in counted)}."
+    of = f" of {len(runs) + missing}" if missing else ""
+    parts = ", ".join(f"{number} {one if number == 1 else more}" for number, one, more in counted)
+    return f"{len(runs)}{of} {'run' if len(runs) + missing == 1 else 'runs'}: {parts}."
 
 
 _COUNTED = (("policy", "policy", "policies"), ("load", "load", "loads"), ("seed", "seed", "seeds"))
@@ -125,10 +171,10 @@ def _with_interval(value: float, interval: float) -> str:
 
 
 def _table(frame: pd.DataFrame, value: str, marked: pd.Series[bool] | None = None) -> str:
-    """One line for each measure and load, one column for each policy. Marked values are bold."""
+    """One line for each measure and load, with its unit, one column for each policy. Marked values are bold."""
     policies = list(dict.fromkeys(frame["policy"]))
     bold = set() if marked is None else set(frame.index[marked])
-    lines = ["<tr><th>measure</th>" + "".join(f"<th>{escape(one)}</th>" for one in policies) + "</tr>"]
+    lines = ["<tr><th>measure</th><th>unit</th>" + "".join(f"<th>{escape(one)}</th>" for one in policies) + "</tr>"]
     many = frame["load"].nunique() > 1
     for (measure, load_name), each in frame.groupby(["measure", "load"], sort=True):
         of = {}
@@ -137,7 +183,7 @@ def _table(frame: pd.DataFrame, value: str, marked: pd.Series[bool] | None = Non
             of[one.policy] = f"<b>{text}</b>" if one.Index in bold else text
         title = f"{measure}, {load_name}" if many else measure
         cells = "".join(f"<td>{of.get(one, '')}</td>" for one in policies)
-        lines.append(f"<tr><td>{escape(title)}</td>{cells}</tr>")
+        lines.append(f"<tr><td>{escape(title)}</td><td>{unit_of(str(measure))}</td>{cells}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
 
@@ -157,7 +203,9 @@ def _write_csv(figure: LabFigure, file: Path) -> None:
                 writer.writerows([line.label, x, y, "", ""] for x, y in zip(line.x, line.y, strict=True))
 
 
-def _write_png(figure: LabFigure, file: Path) -> None:
+def _write_pictures(figure: LabFigure, out: Path) -> None:
+    """The figure as PNG, SVG and PDF. Equal results give equal files: these name no time and no program."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -175,7 +223,13 @@ def _write_png(figure: LabFigure, file: Path) -> None:
     labels = [one or "(none)" for one in groups_of(figure)]
     handles = [Patch(color=_LIGHT[at % COLOURS]) for at in range(len(labels))] if figure.bars else axes.lines
     picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    picture.savefig(file, dpi=120, metadata={"Software": None})
+    with matplotlib.rc_context({"svg.hashsalt": figure.name}):
+        for ending, unnamed in _PICTURES:
+            picture.savefig(out / f"{figure.name}.{ending}", dpi=120, metadata=dict.fromkeys(unnamed))
+
+
+_PICTURES = (("png", ("Software",)), ("svg", ("Date", "Creator")), ("pdf", ("CreationDate", "Creator", "Producer")))
+"""The endings, and what each format would say of when and with what it was made."""
 
 
 _LINE_STYLES: tuple[Any, ...] = ("-", (0, (6, 3)), (0, (2, 2)), (0, (8, 3, 2, 3)))

@@ -28,7 +28,7 @@ def groups_of(figure: LabFigure) -> list[str]:
 
 
 def line_style(number: int) -> str:
-    """The classes of the colour and the dashes of a line. Lines that lie on each other are told apart by dashes."""
+    """The classes of the colour and the dashes of a line. Lines that lie on each other are distinguished by dashes."""
     return f"c{number % COLOURS} d{number % DASHES}"
 
 

@@ -2,4 +2,6 @@
 
 Reading order: `tables.py` has the columns; `writing.py` writes a run's directory; `loading.py` reads
 runs as DataFrames.
+
+Further modules: extra.
 """

@@ -109,13 +109,15 @@ class ScenarioDecoder:
         seconds = _seconds_of(value)
         if seconds is None:
             return self._note(path, f"{value!r} is not a duration", "such as 10s, 1m30s, 500ms, or a number of seconds")
-        return seconds if seconds >= 0 else self._note(path, "is less than nothing", "0s or more")
+        return seconds if seconds >= 0 else self._note(path, "must not be negative", "0s or more")
 
     def _distribution(self, value: Any, path: FieldPath) -> Any:
         if not isinstance(value, dict):
             seconds = _seconds_of(value)
             words = "a number, a duration, or one law such as {exponential: 5m}"
-            return Distribution("constant", (seconds,)) if seconds is not None else self._note(path, "is none", words)
+            if seconds is None:
+                return self._note(path, "must be a number, a duration or a distribution", words)
+            return Distribution("constant", (seconds,))
         if len(value) != 1 or next(iter(value)) not in LAWS:
             return self._note(path, f"{', '.join(value) or 'nothing'} is no law", f"one of {', '.join(LAWS)}")
         ((law, inner),) = value.items()

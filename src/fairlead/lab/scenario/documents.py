@@ -36,7 +36,7 @@ def job_of(pod: Doc) -> str:
 
 def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
     """The objects of a job, in the order in which they are created; pods conform (see Write). `rounds` says that the
-    scheduler is in Volcano's manner, in which every pod has a group; elsewhere only gangs have one."""
+    scheduler has the Volcano profile, with which every pod has a group; elsewhere only gangs have one."""
     if job.made_as == "job":
         return [(kinds.JOB, _batch_job(job, _template(job, scheduler_name)))]
     if job.made_as == "volcano-job":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def draw(distribution: Distribution, rng: Random) -> float:
-    """One value; never less than nothing."""
+    """One value; never negative."""
     law, values = distribution.law, distribution.values
     if law == "constant":
         return values[0]

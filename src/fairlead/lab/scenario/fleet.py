@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cluster.kubelets.simulated_nodes import simulated_node
 from fairlead.core.model import kinds
+from fairlead.core.model.quantity import parse_quantity
 from fairlead.volcano.kinds import VC_HYPER_NODE, VC_QUEUE
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ def nodes_of(cluster: ClusterSpec, *, now: float) -> list[Doc]:
         if cluster.racks:
             labels[RACK] = f"rack-{number % cluster.racks}"
     return docs
+
+
+def largest_node(cluster: ClusterSpec, resource: str) -> float:
+    """How much of a resource the largest of the cluster's nodes has. A snapshot's nodes are not looked at."""
+    amounts = (doc["status"]["allocatable"].get(resource) for doc in nodes_of(cluster, now=0.0))
+    return max((parse_quantity(amount).nanos / 1e9 for amount in amounts if amount is not None), default=0.0)
 
 
 def _shaped(shape: ShapeSpec, number: int, now: float) -> Doc:

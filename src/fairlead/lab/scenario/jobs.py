@@ -1,4 +1,4 @@
-"""The jobs of a load: when each arrives, how many pods it has, and what they ask for and do.
+"""The jobs of a load: when each arrives, how many pods it has, and what they request and do.
 
 Every class, and every queue of a class, has a generator of its own, seeded by the run's seed and the names. So adding a
 class changes no other one, and two policies with the same seed get the same jobs.
@@ -8,7 +8,7 @@ Invariant: jobs are sorted by arrival; names are unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
@@ -41,17 +41,23 @@ class LabJob:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    estimate: float | None = None
+    """How long whoever submitted the job said that it would run, in seconds."""
+    line: int = 0
+    """The line of its trace; 0 for a job of a class."""
 
 
-def jobs_of(load: LoadSpec, seed: int, queues: Sequence[QueueSpec] = ()) -> list[LabJob]:
-    """All jobs of a load, in the order of their arrival. `queues` are the cluster's. Raises ConfigError if its trace
-    cannot be used."""
+def jobs_of(
+    load: LoadSpec, seed: int, queues: Sequence[QueueSpec] = (), *, largest: Callable[[str], float] = lambda _: 0.0
+) -> list[LabJob]:
+    """All jobs of a load, in the order of their arrival. `queues` are the cluster's, and `largest` says how much of a
+    resource its largest node has. Raises ConfigError if its trace cannot be used."""
     names = names_of_queues(queues)
     jobs = [job for one in load.jobs for job in _jobs_of_class(one, seed, names)]
     if load.trace is not None:
         from fairlead.lab.scenario.traces import jobs_of_trace
 
-        jobs += jobs_of_trace(load.trace, Random(f"{seed}/trace"))
+        jobs += jobs_of_trace(load.trace, Random(f"{seed}/trace"), largest)
     return sorted(jobs, key=lambda job: (job.arrival, job.name))
 
 

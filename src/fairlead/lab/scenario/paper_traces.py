@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from fairlead.lab.scenario.jobs import LabJob
 
 if TYPE_CHECKING:
+    from fairlead.lab.scenario.csv_lines import CsvLine
     from fairlead.lab.scenario.records import JobTraceSpec
-    from fairlead.lab.scenario.traces import CsvLine
 
 GPU = "nvidia.com/gpu"
 GIB = 1 << 30

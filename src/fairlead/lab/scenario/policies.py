@@ -18,6 +18,7 @@ from fairlead.core.engine.options import Options
 from fairlead.core.framework.plugin import Plugin
 from fairlead.errors import ConfigError
 from fairlead.kube.config.gates import OWN_GATES
+from fairlead.lab.scenario.batch_policies import BATCH_POLICIES
 from fairlead.testing.scheduler_choice import kube_config
 from fairlead.volcano.config.options import VolcanoOptions
 from fairlead.volcano.config.setup import VolcanoSetup
@@ -39,7 +40,8 @@ def assembly_of(policy: PolicySpec, jobs: Sequence[LabJob], *, seed: int, base: 
         config = policy.config
         if isinstance(config, str):
             config = base / config
-        plugins = [one for entry in policy.plugins for one in _plugins(entry, jobs, base)]
+        batch = [BATCH_POLICIES[policy.policy](jobs)] if policy.policy else []
+        plugins = batch + [one for entry in policy.plugins for one in _plugins(entry, jobs, base)]
         options = Options(seed=seed, announces=False, first_of_equals=policy.ties == "first")
         return SchedulerAssembly(
             kube_config(config), setups=_setups(policy, base), plugins=plugins, options=options, gates=OWN_GATES

@@ -69,6 +69,10 @@ def _check(scenario: LabScenario, problems: ConfigProblems) -> None:
         note(("cluster", "trace", "file"), f"{cluster.trace.file} is not there")
     if cluster.snapshot is not None and not cluster.snapshot.is_file():
         note(("cluster", "snapshot"), f"{cluster.snapshot} is not there")
+    for number, policy in enumerate(scenario.policies):
+        if policy.policy and policy.volcano:
+            hint = "a batch policy orders the queue of a kube profile: leave out volcano"
+            note(("policies", number, "policy"), f"{policy.policy} has no effect on Volcano's rounds", hint)
     queues = set(names_of_queues(cluster.queues)) | {one.name for one in each_queue(cluster.queues)}
     for number, load in enumerate(scenario.loads):
         _check_load(load, ("loads", number), queues, note)
@@ -79,6 +83,8 @@ def _check_load(load: LoadSpec, path: FieldPath, queues: set[str], note: Any) ->
         note(path, "has neither jobs nor a trace", "give it one of them")
     if load.trace is not None and not load.trace.file.is_file():
         note((*path, "trace", "file"), f"{load.trace.file} is not there")
+    if load.trace is not None and load.trace.per_pod is not None and load.trace.per_pod < 1:
+        note((*path, "trace", "perPod"), "must be 1 or more")
     for number, jobs in enumerate(load.jobs):
         _check_class(jobs, (*path, "jobs", number), queues, note)
 

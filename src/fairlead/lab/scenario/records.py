@@ -55,9 +55,10 @@ class NodeTraceSpec:
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """A queue. In Volcano's manner it is a Queue; elsewhere it is a name by which results are grouped. `weight` gives
-    the share that it deserves, unless `deserved` does. With a `count` it is so many equal queues, called `name-0`,
-    `name-1` and so on. `dequeue_strategy` says whether jobs may overtake one of their queue that cannot be placed."""
+    """A queue. With the Volcano profile it is a Queue; elsewhere it is a name by which results are grouped. `weight`
+    gives the share that it deserves, unless `deserved` does. With a `count` it is so many equal queues, called
+    `name-0`, `name-1` and so on. `dequeue_strategy` says whether jobs may overtake one of their queue that cannot be
+    placed."""
 
     name: str = ""
     count: int = 0
@@ -124,19 +125,26 @@ class JobClassSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobTraceSpec:
-    """Jobs in a CSV file, packed with gzip or not. In the format `csv`, `columns` names the column of each of our
-    fields (name, arrival, duration, pods, class, queue, user, priority) and `resources` the column of each resource;
-    a field whose column has the field's own name need not be listed. Times are multiplied by `time_scale`. `order`
-    keeps the jobs of the file, deals their times out to them anew (`shuffled`), or draws as many with replacement
-    (`sampled`), with the seed of the run. `copies` repeats the list. The other formats are job lists of papers; in
-    `gavel` arrivals are in units of the mean gap, and `time_scale` is that gap in seconds."""
+    """Jobs in a file, packed with gzip or not. In the format `csv`, `columns` names the column of each of our fields
+    (name, arrival, duration, pods, class, queue, user, priority, estimate; gpus and cpus of the whole job, which are
+    split into equal pods; nodes, a number of pods; start and end, in the place of duration) and `resources` the column
+    of each resource of a pod; of the first eight, one whose column has the field's own name need not be listed.
+    Arrivals are numbers or dates. `helios` and `philly` are such tables with the columns of these recordings; `swf` is
+    the Standard Workload Format. `per_pod` is the most GPUs (in `swf` processors) that a pod takes: as many as the
+    largest node has, unless given. Times are multiplied by `time_scale`. `order` keeps the jobs of the file, deals
+    their times out to them anew (`shuffled`), draws as many with replacement for the times of the file (`sampled`) or
+    with their own times (`bootstrap`), with the seed of the run; `jitter` moves each arrival by up to so much, earlier
+    or later. `copies` repeats the list. The other formats are job lists of papers; in `gavel` arrivals are in units of
+    the mean gap, and `time_scale` is that gap in seconds."""
 
     file: Path = Path()
-    format: Literal["openb", "csv", "omega", "pool", "shockwave", "gavel"] = "csv"
+    format: Literal["openb", "csv", "helios", "philly", "swf", "omega", "pool", "shockwave", "gavel"] = "csv"
     columns: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, str] = field(default_factory=dict)
     time_scale: float = 1.0
-    order: Literal["file", "shuffled", "sampled"] = "file"
+    order: Literal["file", "shuffled", "sampled", "bootstrap"] = "file"
+    jitter: Seconds = 0.0
+    per_pod: int | None = None
     limit: int | None = None
     copies: int = 1
     gap: Distribution | None = None
@@ -165,7 +173,7 @@ class NodeFailureSpec:
 
 @dataclass(frozen=True, slots=True)
 class LatencySpec:
-    """How long a change takes to be told (`watch`), a write such as a bind to be performed (`bind`), and a bound pod to
+    """How long a change takes to be seen (`watch`), a write such as a bind to be performed (`bind`), and a bound pod to
     start (`start`). None takes no time."""
 
     watch: Distribution | None = None
@@ -176,17 +184,25 @@ class LatencySpec:
 @dataclass(frozen=True, slots=True)
 class PolicySpec:
     """One scheduler: a KubeSchedulerConfiguration as a file or inline (`config`), a Volcano configuration as a file or
-    a preset (`volcano`), and plugins in Python as `module:name` or `file.py:name`. `scheduler_name` is what pods name;
-    it is `volcano` if Volcano's manner is configured. `period` is the time between two rounds. `ties` is how one of
-    equally good nodes is chosen: any, as kube-scheduler does, or the first of the table."""
+    a preset (`volcano`), a batch policy by name (`policy`), and plugins in Python as `module:name` or `file.py:name`.
+    `fifo` lets no job overtake the first that waits, `easy` only those that do not delay it by the estimates; `sjf`
+    tries jobs with the shortest estimates first, `smallest` those that ask for least. Without a name the policy is
+    called after its batch policy, or `default`. `scheduler_name` is what pods name; it is `volcano` if the Volcano
+    profile is configured. `period` is the time between two rounds. `ties` is how one of equally good nodes is chosen:
+    any, as kube-scheduler does, or the first of the table."""
 
-    name: str = "default"
+    name: str = ""
     config: Any = None
     volcano: str = ""
+    policy: Literal["fifo", "easy", "sjf", "smallest"] | None = None
     plugins: Sequence[Any] = ()
     scheduler_name: str = ""
     period: Seconds = 1.0
     ties: Literal["random", "first"] = "random"
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.policy or "default")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +227,13 @@ class MeasureSpec:
 @dataclass(frozen=True, slots=True)
 class StopSpec:
     """A run stops at `at`, or as soon as all jobs have arrived and ended (`when: done`), or no pod waits (`placed`),
-    but not after `at`."""
+    but not after `at`. Unless it is to go on until `at` (`when: time`), it also stops when nothing can happen any more:
+    no job is to come, nothing that runs will end, and either all jobs that wait can never fit or nothing has happened
+    for `idle`."""
 
     at: Seconds = 30 * 86400.0
     when: Literal["done", "placed", "time"] = "done"
+    idle: Seconds = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

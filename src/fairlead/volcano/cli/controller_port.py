@@ -1,4 +1,4 @@
-"""The ports of `fairlead controllers`: health and metrics, under the original's flags, and off unless asked for."""
+"""The ports of `fairlead controllers`: health and metrics, under the original's flags, and off unless requested."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from fairlead.cluster.server.ops_server import OpsServer, Vitals
+from fairlead.cluster.server.listening import Endpoint
+from fairlead.cluster.server.ops_server import OpsServer, Pages, Vitals
 from fairlead.errors import ConfigError
 from fairlead.runtime.metrics import Name, gauge
 from fairlead.volcano.jobs.figures import GROUP_PHASES
@@ -53,7 +54,8 @@ def _server(address: str, figures: VolcanoFigures, elector: Elector | None) -> O
 
     vitals = Vitals(healthz=checks, livez=checks, readyz=checks)
     host = host.strip("[]") or "0.0.0.0"
-    return OpsServer(vitals=vitals, metrics=exposition, reset=lambda: None, config=dict, host=host, port=int(port))
+    pages = Pages(metrics=exposition, reset=lambda: None, config=dict)
+    return OpsServer(vitals=vitals, pages=pages, at=Endpoint(host, int(port)))
 
 
 class _Collector:

@@ -1,4 +1,4 @@
-"""The flags by which a process also schedules in Volcano's manner, for `fairlead scheduler` and `fairlead up`.
+"""The flags by which a process also schedules with the Volcano profile, for `fairlead scheduler` and `fairlead up`.
 
 They are Volcano's own, where those still mean something, beside `--volcano-conf`, which turns it on. Pods of the kube
 profiles and pods of this one are then scheduled by one process over one table.
@@ -38,7 +38,7 @@ _OPTIONS = (
     click.option(
         "--volcano-conf",
         metavar="FILE|PRESET",
-        help="Schedule in Volcano's manner too, as this volcano-scheduler.conf says (read again when it "
+        help="Also schedule with the Volcano profile, as this volcano-scheduler.conf says (read again when it "
         "changes), or a preset: default, shipped, kube-batch.",
     ),
     click.option(
@@ -157,7 +157,7 @@ def volcano_options(command: Command) -> Command:
 
 
 def volcano_setup(flags: dict[str, Any]) -> VolcanoSetup | None:
-    """Takes Volcano's flags out of the command line's; None if nothing is to be served in its manner."""
+    """Takes Volcano's flags out of the command line's; None if there is to be no Volcano profile."""
     from fairlead.volcano.config.options import VolcanoOptions
     from fairlead.volcano.config.setup import VolcanoSetup
 
@@ -184,7 +184,7 @@ def volcano_setup(flags: dict[str, Any]) -> VolcanoSetup | None:
         if only or compatible:
             raise click.UsageError("--volcano-only and --volcano-compatible need --volcano-conf")
         if given := _given(VOLCANO_ONLY):
-            raise click.UsageError(f"{given} is about Volcano's manner, so it needs --volcano-conf")
+            raise click.UsageError(f"{given} is about the Volcano profile, so it needs --volcano-conf")
         return None
     return VolcanoSetup(conf, options, compatible, only)
 

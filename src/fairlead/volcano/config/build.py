@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cel.selectors import compile_selector
-from fairlead.client.extender_wire import ExtenderConnection
 from fairlead.config.factories import makes
 from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.source import document_source
@@ -22,6 +21,7 @@ from fairlead.core.framework.profile import Profile
 from fairlead.errors import ConfigError
 from fairlead.kube.binder import DefaultBinder
 from fairlead.kube.claims.plugin import DynamicResources
+from fairlead.kube.extenders.wire import ExtenderConnection
 from fairlead.kube.volumes.binding import VolumeBinding
 from fairlead.volcano.config.options import VolcanoOptions
 from fairlead.volcano.config.reading import load_volcano_config

@@ -38,7 +38,8 @@ def volcano_source(file: str) -> Source | None:
 def check_volcano(
     source: Source, *, objects: Callable[[], Objects | None], compatible: bool = False, strict: bool = False
 ) -> int:
-    """Tells, and returns the exit code. `objects` are the queues and more that are to be checked with it."""
+    """Prints the result, and returns the exit code. `objects` are the queues and more that are to be checked with
+    it."""
     try:
         config = _usable(source, compatible=compatible)
         known = objects()

@@ -1,6 +1,6 @@
-"""controller_settings: what Volcano's controllers and admission are told in a cluster with these setups.
+"""controller_settings: the settings of Volcano's controllers and admission in a cluster with these setups.
 
-They are told the same wherever the cluster runs; a cluster without a setup of Volcano's has them all the same, because
+They are the same wherever the cluster runs; a cluster without a setup of Volcano's has them all the same, because
 its users may bring another scheduler for Volcano's kinds.
 """
 

@@ -1,6 +1,6 @@
 """Queues whose settings cannot hold: guarantees beyond the cluster or the capability, parents that do not exist.
 
-The original logs these, or crashes on them; here they are told before anything runs. Amounts are in base units, as
+The original logs these, or crashes on them; here they are reported before anything runs. Amounts are in base units, as
 volcano/records/queues.py reads them from the documents.
 """
 

@@ -1,4 +1,4 @@
-"""VolcanoSetup: everything that makes a scheduler serve pods in Volcano's manner.
+"""VolcanoSetup: everything that makes a scheduler serve pods with the Volcano profile.
 
 It is a volcano-scheduler.conf (or the name of a preset) and what Volcano takes as flags. Heavy imports are inside the
 methods, because most processes that could have a VolcanoSetup have none.
@@ -51,7 +51,7 @@ class VolcanoSetup:
         from fairlead.config.source import read_text
         from fairlead.volcano.config.presets import PRESETS
 
-        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf))
+        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf, presets=PRESETS))
 
     @property
     def family(self) -> str:

@@ -31,7 +31,7 @@ class Trap:
 
 
 def traps_of(config: VolcanoConfig) -> list[Trap]:
-    """All that the file alone tells, in the order of its lines."""
+    """All that the file alone shows, in the order of its lines."""
     found = [trap for look in _LOOKS for trap in look(config)]
     return sorted(found, key=lambda trap: config.line(trap.path) or 0)
 

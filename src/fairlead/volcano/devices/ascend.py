@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.reasons import Reason, Reject
 from fairlead.volcano.devices.card_requests import CardRequest, card_requests
 from fairlead.volcano.devices.card_sharing import BEST, BINPACK, SPREAD
-from fairlead.volcano.devices.device_pools import DevicePool
+from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,10 +109,19 @@ class AscendCards(DevicePool[AscendHolding]):
     def _is_offered(self, allocatable: Mapping[str, int]) -> bool:
         return bool(allocatable.get(self._config.resource))
 
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        for name, card in self._cards.get(row, {}).items():
+            holders = [
+                uid
+                for uid, held in self.holdings.held.items()
+                if any(one.row == row and one.card == name for one in held)
+            ]
+            yield NodeCard(self._config.word, name, card.memory - self._used[row][name].memory, tuple(holders))
+
     def has_cards(self, row: int) -> bool:
         return row in self._cards
 
-    # ---- what is asked for ----
+    # ---- what is requested ----
 
     def concerns(self, task: Task) -> bool:
         return bool(self._requests(task))
@@ -126,7 +135,7 @@ class AscendCards(DevicePool[AscendHolding]):
         return replace(request, memory=self._config.trimmed(memory)[0] if memory > 0 else 0)
 
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """By memory, or by cards that nobody uses where whole ones are asked for."""
+        """By memory, or by cards that nobody uses where whole ones are requested."""
         requests, config = self._requests(task), self._config
         uses = [(card, self._used[row][card.name]) for row, cards in self._cards.items() for card in cards.values()]
         if all(request.memory for request in requests):

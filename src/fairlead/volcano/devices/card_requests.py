@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CardRequest:
-    """`number` cards, of each `memory`, or a `share` of its memory in percent where that is asked for instead."""
+    """`number` cards, of each `memory`, or a `share` of its memory in percent where that is requested instead."""
 
     number: int
     memory: int

@@ -28,7 +28,7 @@ BINPACK, SPREAD = "binpack", "spread"
 BEST = 100.0
 """The score of a card that the policy likes best."""
 _ALL_CORES = 100
-"""Cores are percent of a card: who asks for all of them has the card alone."""
+"""Cores are percent of a card: who requests all of them has the card alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """CardTable: the accelerator cards of all nodes, as arrays over rows and cards, and who uses what of them.
 
-How nodes announce their cards is the business of whoever makes the table. A card is addressed by the row of its node
+How nodes announce their cards is decided where the table is made. A card is addressed by the row of its node
 and its place there.
 
 Invariant: `used_*` of a card are the sums over the holdings of the pods on it, and `parts` the parts they have.
@@ -8,7 +8,7 @@ Invariant: `used_*` of a card are the sums over the holdings of the pods on it, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,11 @@ class CardTable:
         """The card of that name; a part is called by its card's and more."""
         cards = self.rows[row].cards if row in self.rows else ()
         return next((card for card in cards if card.name and card.name in name), None)
+
+    def left(self, row: int) -> Iterator[tuple[Card, int]]:
+        """The cards of a row, each with the memory that is left of it."""
+        for card in self.rows[row].cards if row in self.rows else ():
+            yield card, card.memory - int(self.used_memory[row, card.place])
 
     def take(self, holdings: Iterable[CardHolding], sign: int = 1) -> None:
         for held in holdings:

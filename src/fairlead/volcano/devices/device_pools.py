@@ -1,4 +1,4 @@
-"""DevicePool: cards of one kind on all nodes, as the tasks of a round ask for them (state/cards has the arithmetic).
+"""DevicePool: cards of one kind on all nodes, as the tasks of a round request them (card_table has the arithmetic).
 
 What pods hold when a round opens is read from their annotations; pods that are terminating hold theirs until they are
 gone. What a pod is given goes into annotations that are sent with its binding. They are kept here until the pod shows
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 
@@ -25,50 +25,49 @@ if TYPE_CHECKING:
     from fairlead.volcano.rounds.round import Round, Task
 
 
+class NodeCard(NamedTuple):
+    """A card with its model and the memory that is left of it. `holders` are uids of pods."""
+
+    kind: str
+    name: str
+    memory: int
+    holders: tuple[str, ...]
+
+
 class DevicePool(ABC, Generic[Held]):
     """`lock` is the annotation by which a node is locked while a pod gets its cards; empty for none."""
 
     lock = ""
     releases_lock = False
-    """Whether the lock is given back as soon as the pod has been told."""
+    """Whether the lock is given back as soon as the pod is annotated."""
     uncounted = ""
     """The resource that is counted here alone, if there is one."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Mapping[str, str]] = {}
+        self._annotated: dict[str, Mapping[str, str]] = {}
         """By pod, the annotations that go with a binding, until they show. Kept from round to round."""
 
     def open(self, round: Round) -> None:
         self.round = round
-        self._holdings: Holdings[Held] = Holdings(self.take)
-        told, self._told = self._told, {}
+        self.holdings: Holdings[Held] = Holdings(self.take)
+        before, self._annotated = self._annotated, {}
         for row in self.build():
             for task in round.resources.tasks_on(row):
-                said = told.get(task.uid, EMPTY)
+                said = before.get(task.uid, EMPTY)
                 if not said.keys() <= task.pod.annotations.keys():
-                    self._told[task.uid] = said
+                    self._annotated[task.uid] = said
                 held = self.recall(task, row)
                 if held:
-                    self._holdings.put(task.uid, held)
-
-    @property
-    def held(self) -> Mapping[str, list[Held]]:
-        """What each pod holds, by uid."""
-        return self._holdings.held
-
-    @property
-    def ending(self) -> Mapping[str, list[Held]]:
-        """Of `held`, that of pods that are about to end."""
-        return self._holdings.ending
+                    self.holdings.put(task.uid, held)
 
     def said_to(self, task: Task, key: str) -> str:
         """An annotation of a pod, also if it is still on its way."""
-        return task.pod.annotations.get(key) or self._told.get(task.uid, EMPTY).get(key, "")
+        return task.pod.annotations.get(key) or self._annotated.get(task.uid, EMPTY).get(key, "")
 
-    def tell(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
-        """What a pod is to be told with its binding."""
+    def annotations_for(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
+        """The annotations that a pod gets with its binding."""
         said = self.annotations(task, held)
-        self._told[task.uid] = said
+        self._annotated[task.uid] = said
         return said
 
     # ---- what each kind says ----
@@ -79,7 +78,7 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def concerns(self, task: Task) -> bool:
-        """Whether a task asks for cards of this kind."""
+        """Whether a task requests cards of this kind."""
 
     @abstractmethod
     def refusals(self, task: Task, nodes: Nodes) -> Iterator[Reject]: ...
@@ -93,7 +92,7 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def recall(self, task: Task, row: int) -> list[Held]:
-        """What a pod on a node was told that it has."""
+        """What the annotations of a pod on a node say that it has."""
 
     @abstractmethod
     def take(self, held: Sequence[Held], sign: int = 1) -> None: ...
@@ -106,8 +105,12 @@ class DevicePool(ABC, Generic[Held]):
 
     @abstractmethod
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """A resource by which cards of this kind are asked for, how much a task asks for, and how much of it all cards
+        """A resource by which cards of this kind are requested, how much a task requests, and how much of it all cards
         that it may use have left."""
+
+    @abstractmethod
+    def cards_of(self, row: int) -> Iterable[NodeCard]:
+        """The cards of a node with what is left of them, for people."""
 
     def served(self, tasks: Sequence[Task]) -> list[bool]:
         """Of each task in turn whether some node has its cards left. Nothing is given to them."""
@@ -139,21 +142,13 @@ class DevicePool(ABC, Generic[Held]):
     def allocate(self, task: Task) -> list[Held] | None:
         """Give a task its cards on its row; None if there are too few. A task that comes back has the same ones."""
         if task.status is TaskStatus.PIPELINED:
-            return self._holdings.give(task.uid, lambda: self.choose(task, task.row))
-        return self._holdings.give(task.uid, lambda: self.choose_now(task))
+            return self.holdings.give(task.uid, lambda: self.choose(task, task.row))
+        return self.holdings.give(task.uid, lambda: self.choose_now(task))
 
     def choose_now(self, task: Task) -> list[Held] | None:
         """Without what others are still using while they end."""
-        return self._holdings.without_endings(lambda: self.choose(task, task.row))
+        return self.holdings.without_endings(lambda: self.choose(task, task.row))
 
     def release(self, task: Task) -> None:
-        if self._holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
-            self._told.pop(task.uid, None)
-
-    # ---- simulated evictions ----
-
-    def simulate_ending(self, task: Task) -> None:
-        self._holdings.simulate_ending(task.uid)
-
-    def simulate_return(self, task: Task) -> None:
-        self._holdings.simulate_return(task.uid)
+        if self.holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
+            self._annotated.pop(task.uid, None)

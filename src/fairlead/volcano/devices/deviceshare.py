@@ -1,4 +1,4 @@
-"""deviceshare: pods share accelerator cards, or have whole ones, and are told which in their annotations.
+"""deviceshare: pods share accelerator cards, or have whole ones, and find which in their annotations.
 
     GPUSharingEnable, GPUNumberEnable   GPUs by memory, or whole (volcano/devices/numbered_gpus.py)
     VGPUEnable                          GPUs by memory and cores, or in fixed parts (vgpus.py)
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.reasons import Reject, Status
     from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
-    from fairlead.volcano.devices.device_pools import DevicePool
+    from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
     from fairlead.volcano.rounds.arguments import Arguments
     from fairlead.volcano.rounds.round import Round, Task
 
@@ -102,20 +102,25 @@ class DeviceShare(TierPlugin):
             holders = [(task.key, pool.measured(task)[1], "it was given them") for task in self._holding(pool)]
             yield Lack.of_units("Device", "cards of all nodes", resource, sum(asked), free, missing, holders)
 
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        """The cards of a node, of all kinds."""
+        for pool in self._pools:
+            yield from pool.cards_of(row)
+
     def _holding(self, pool: DevicePool[Any]) -> Iterator[Task]:
         """The tasks that have cards."""
         for job in self._round.jobs.values():
-            yield from (task for task in job.tasks.values() if task.uid in pool.held)
+            yield from (task for task in job.tasks.values() if task.uid in pool.holdings.held)
 
     # ---- simulated evictions ----
 
     def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.simulate_ending(victim)
+            pool.holdings.simulate_ending(victim.uid)
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.simulate_return(victim)
+            pool.holdings.simulate_return(victim.uid)
 
     def simulate_predicate(self, task: Task, row: int) -> bool:
         return all(
@@ -128,7 +133,7 @@ class DeviceShare(TierPlugin):
         """Give a task that is placed or pipelined its cards; a task whose eviction is undone has the same ones
         again."""
         for pool in self._pools:
-            if task.uid in pool.held or (pool.concerns(task) and pool.has_cards(task.row)):
+            if task.uid in pool.holdings.held or (pool.concerns(task) and pool.has_cards(task.row)):
                 refusal = self._allocate(pool, task)
                 if refusal:
                     return failed(refusal)
@@ -136,7 +141,7 @@ class DeviceShare(TierPlugin):
 
     def _allocate(self, pool: DevicePool[Any], task: Task) -> str:
         """Why a task cannot have its cards; empty if it has them."""
-        known = task.uid in pool.held
+        known = task.uid in pool.holdings.held
         locked = self._why_locked(pool, task) if not known else ""
         if locked:
             return locked
@@ -144,7 +149,7 @@ class DeviceShare(TierPlugin):
         if held is None:
             return pool.why_not(task.row)
         if not known and task.status is not TaskStatus.PIPELINED:
-            self._tell(task, pool.tell(task, held))
+            self._annotate(task, pool.annotations_for(task, held))
             self._lock(pool, task)
         return ""
 
@@ -156,7 +161,7 @@ class DeviceShare(TierPlugin):
 
     # ---- what goes with the binding ----
 
-    def _tell(self, task: Task, annotations: Mapping[str, str]) -> None:
+    def _annotate(self, task: Task, annotations: Mapping[str, str]) -> None:
         cycle = self._round.cycles.get(task.uid)
         if cycle is not None:
             cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), **annotations}

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairlead.core.model.reasons import Reason, Reject
 from fairlead.volcano.devices.card_table import CardHolding, CardTable
-from fairlead.volcano.devices.device_pools import DevicePool
+from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
 from fairlead.volcano.devices.registers import GPU_MEMORY, GPU_NUMBER, numbered_cards
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ class NumberedGpus(DevicePool[CardHolding]):
         found = {row: numbered_cards(node.allocatable, node.annotations) for row, node in table.alive_rows()}
         self._cards = CardTable({row: cards for row, cards in found.items() if cards.cards}, table.capacity)
         return self._cards.rows
+
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        for card, memory in self._cards.left(row):
+            places = ((uid, {one.place for one in held if one.row == row}) for uid, held in self.holdings.held.items())
+            holders = tuple(uid for uid, on in places if card.place in on)
+            yield NodeCard("gpu", card.name or str(card.place), memory, holders)
 
     def has_cards(self, row: int) -> bool:
         return row in self._cards.rows

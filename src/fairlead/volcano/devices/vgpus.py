@@ -1,6 +1,6 @@
 """vGPUs: cards that several pods share by memory and cores (hami-core), or that are partitioned (MIG).
 
-Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks ask for, which cards
+Which cards a pod gets is found by volcano/devices/card_sharing.py. This module reads what tasks request, which cards
 they may use, and the annotations that say who has what.
 
 Rules of exclusion are sets of labels: pods that have all labels of one rule never share a card. They are for cards that
@@ -18,7 +18,7 @@ from fairlead.core.model.reasons import Reason, Reject
 from fairlead.volcano.devices.card_requests import CardRequest, card_requests
 from fairlead.volcano.devices.card_sharing import SPREAD, CardSharing, SharingRules
 from fairlead.volcano.devices.card_table import CardHolding, CardTable
-from fairlead.volcano.devices.device_pools import DevicePool
+from fairlead.volcano.devices.device_pools import DevicePool, NodeCard
 from fairlead.volcano.devices.mig import memory_of, part_in
 from fairlead.volcano.devices.registers import HAMI_CORE, offered_cards
 
@@ -69,6 +69,12 @@ class Vgpus(DevicePool[CardHolding]):
         self._endings_count = False
         return self._cards.rows
 
+    def cards_of(self, row: int) -> Iterator[NodeCard]:
+        for card, memory in self._cards.left(row):
+            places = ((uid, {one.place for one in held if one.row == row}) for uid, held in self.holdings.held.items())
+            holders = tuple(uid for uid, on in places if card.place in on)
+            yield NodeCard(card.kind or "gpu", card.name or str(card.place), memory, holders)
+
     def has_cards(self, row: int) -> bool:
         return row in self._cards.rows
 
@@ -90,7 +96,7 @@ class Vgpus(DevicePool[CardHolding]):
         return _REASON.text
 
     def measured(self, task: Task) -> tuple[str, int, int]:
-        """By memory, or by cards that nobody uses where a share of a card is asked for."""
+        """By memory, or by cards that nobody uses where a share of a card is requested."""
         requests, cards = self._requests(task), self._cards
         usable = cards.exists & self._open_to(task)
         if all(request.memory for request in requests):
@@ -129,7 +135,7 @@ class Vgpus(DevicePool[CardHolding]):
 
     def _holdings_under(self, key: int | str) -> Iterator[CardHolding]:
         for uid, holdings in self._holders.get(key, {}).items():
-            if self._endings_count or uid not in self.ending:
+            if self._endings_count or uid not in self.holdings.ending:
                 yield from holdings
 
     def _rules_of(self, task: Task) -> list[int]:
@@ -167,7 +173,7 @@ class Vgpus(DevicePool[CardHolding]):
 
     def release(self, task: Task) -> None:
         super().release(task)
-        if task.uid not in self.held:
+        if task.uid not in self.holdings.held:
             for key in self._keys(task):
                 self._holders.get(key, {}).pop(task.uid, None)
 

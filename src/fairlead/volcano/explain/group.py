@@ -1,6 +1,6 @@
 """Explanations of Volcano's PodGroups: how far a group has come, and which check stopped it.
 
-They are made from the round that is under way or was closed last, when somebody asks.
+They are made from the round that is under way or was closed last, on request.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
 
 def _key_of(groups: Iterable[PodGroup], namespace: str, name: str) -> str:
     """The group of that name, or the one that was made for somebody of that name: `<job>-<uid>` for a Volcano job,
-    `podgroup-<uid>` for whoever else owns pods."""
+    `podgroup-<uid>` for other owners of pods."""
     named = {group.key: group for group in groups if group.namespace == namespace}
     key = f"{namespace}/{name}"
     if key in named:
@@ -109,7 +109,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         at=round.now,
         attempts=driver.counted,
         minimum=group.min_member,
-        members=0 if job is None else len(job.tasks),
+        members=_waiting_pods(round, group) if job is None else len(job.tasks),
         scheduled=0 if job is None else job.counts.ready,
         fits=0 if job is None else job.counts.of(TaskStatus.SUCCEEDED) + where.total(),
         where=where,
@@ -118,6 +118,12 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         blockers=blockers,
         shortages=of_members(waiting, [text for text, _ in blockers], round.cluster.table),
     )
+
+
+def _waiting_pods(round: Round, group: PodGroup) -> int:
+    """The pods of a group that no round looks at."""
+    gangs = round.cluster.gangs.named(group.namespace, group.name)
+    return max((len(gang) for gang in gangs), default=0)
 
 
 def _places(round: Round, job: Job) -> Iterator[str]:
@@ -226,12 +232,12 @@ def _topology(round: Round, job: Job) -> QueueCheck:
 
 
 def _nodes(job: Job) -> QueueCheck:
-    told = _fit_errors(job)
-    if not told:
+    fit_errors = _fit_errors(job)
+    if not fit_errors:
         return (
             QueueCheck("nodes", True, "no node refused it")
             if job.is_ready
             else QueueCheck("nodes", None, "none was tried")
         )
-    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in told)
+    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in fit_errors)
     return QueueCheck("nodes", None if job.is_ready else False, "; ".join(texts))

@@ -1,7 +1,7 @@
 """Explanations of queues: what a queue holds and may hold, line by line, and which groups wait in it.
 
 They are made from the round that is under way or was closed last, and from the plugin that keeps accounts of queues,
-when somebody asks. In a tree a queue can have no more than each of its ancestors has left; the last lines of the sum
+on request. In a tree a queue can have no more than each of its ancestors has left; the last lines of the sum
 show that.
 """
 
@@ -168,7 +168,7 @@ def owners_of(jobs: Iterable[Job]) -> Mapping[str, str]:
 
 
 def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job]) -> Iterator[str]:
-    """Sentences on what limits the queue, the worst first, then on how the last lines of the sum come about."""
+    """Sentences on what limits the queue, the worst first, then on how the last lines of the sum are made."""
     if not queue.queue.open:
         state = queue.queue.state or "not opened yet"
         yield f"the queue is {state}: nobody is let in and nothing is placed; what runs goes on"

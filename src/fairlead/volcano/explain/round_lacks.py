@@ -1,5 +1,5 @@
-"""What a group in Volcano's manner is short of: its queue and the queues above it, the cluster that groups are let
-into, and a HyperNode. Who holds it is told from the jobs of the round: what they have, and what is kept for them since
+"""What a group of the Volcano profile is short of: its queue and the queues above it, the cluster that groups are let
+into, and a HyperNode. Who holds it is read from the jobs of the round: what they have, and what is kept for them since
 they were let in.
 """
 
@@ -36,7 +36,7 @@ def needed_tasks(job: Job) -> list[Task]:
 
 
 def queue_lacks(round: Round, job: Job) -> Iterator[Lack]:
-    """The queues of which a job asks for more than is left: with its minimum if it is not let in yet, with its tasks if
+    """The queues of which a job requests more than is left: with its minimum if it is not let in yet, with its tasks if
     it is."""
     accounts = QueueAccounts(round, job.queue)
     entry = job.is_pending and "enqueue" in round.settings.actions
@@ -110,19 +110,19 @@ def hyper_node_domains(round: Round, job: Job) -> tuple[Domain, ...]:
         return ()
     slots = _slots(round, tasks)
     row_of = round.cluster.table.row_of
-    shelf = round.cluster.object_index.of(VC_HYPER_NODE)
+    kind_index = round.cluster.object_index.of(VC_HYPER_NODE)
     found = []
     for tier in tree.tiers:
         for name in tree.in_tier(tier) if tier <= topology.highest_tier else ():
             rows = [row_of[node] for node in tree.nodes_of(name) if node in row_of]
-            record = shelf.get(name)
+            record = kind_index.get(name)
             level = record.tier_name if record is not None and record.tier_name else f"HyperNode of tier {tier}"
             found.append(Domain(name, min(len(tasks), int(slots[rows].sum())), level, exact=False))
     return tuple(sorted(found, key=lambda one: (-one.fits, one.name))[:_NAMED])
 
 
 def _slots(round: Round, tasks: Sequence[Task]) -> np.ndarray:
-    """By row, how many of the tasks fit at most: each as if it asked for the least of all."""
+    """By row, how many of the tasks fit at most: each as if it requested the least of all."""
     names = set.intersection(*({name for name, amount in task.request.items() if amount} for task in tasks))
     slots = np.full(round.cluster.table.capacity, len(tasks), dtype=np.int64)
     for name in names - {PODS}:

@@ -1,7 +1,7 @@
-"""Who had to go for a job in Volcano's manner, who might have had to, and which rule protected each.
+"""Who had to go for a job of the Volcano profile, who might have had to, and which rule protected each.
 
 The votes of plugins come from the log of the rounds (`volcano/rounds/eviction_log.py`). Tasks that no plugin was asked
-about were ruled out before, by the rules of preempt and reclaim themselves; those are told from the round's records.
+about were ruled out before, by the rules of preempt and reclaim themselves; those come from the round's records.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ EVICTING = _WITHIN | _BETWEEN
 
 def who_might_go(driver: RoundDriver, round: Round, job: Job) -> tuple[ProtectedPod, ...]:
     """Tasks that were evicted for a job and, while it waits, those that were not. Empty if no action evicts."""
-    told = list(driver.evictions.about(job))
+    victims = list(driver.evictions.about(job))
     if not job.is_ready:
-        known = {one.name for one in told}
+        known = {one.name for one in victims}
         others = (task for task in _placed(round, job) if task.key not in known)
-        told += islice(_ruled_out(driver, round, job, others), max(0, _NAMED - len(told)))
-    return tuple(told)
+        victims += islice(_ruled_out(driver, round, job, others), max(0, _NAMED - len(victims)))
+    return tuple(victims)
 
 
 def _placed(round: Round, job: Job) -> Iterator[Task]:

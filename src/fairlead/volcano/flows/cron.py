@@ -31,7 +31,7 @@ class VolcanoCronJobs(CronJobs):
     kind: Kind = VC_CRON_JOB
     job_kind: Kind = VC_JOB
     scheduled_note = "volcano.sh/cronjob-scheduled-timestamp"
-    tells_of_cleaning = True
+    emits_cleaning = True
 
     def __init__(self, view: DocView, *, announce: bool = True, quirks: Quirks = FIXED) -> None:
         super().__init__(view, announce=announce)
@@ -57,19 +57,19 @@ class VolcanoCronJobs(CronJobs):
             scheduled=(metadata.get("annotations") or {}).get(self.scheduled_note) or "",
         )
 
-    def tell_ended(self, doc: Doc, run: CronRun) -> Iterable[Write]:
+    def emit_ended(self, doc: Doc, run: CronRun) -> Iterable[Write]:
         return self.event(self.kind, doc, "SawCompletedJob", f"Saw completed job: {run.name} in active, remove")
 
-    def tell_created(self, doc: Doc, name: str) -> Iterable[Write]:
+    def emit_created(self, doc: Doc, name: str) -> Iterable[Write]:
         whose = "/".join(namespaced_name(doc))
         return self.event(self.kind, doc, "SuccessfulCreate", f"Created job {name} for CronJob {whose}")
 
-    def tell_deleted(self, doc: Doc, name: str) -> Iterable[Write]:
+    def emit_deleted(self, doc: Doc, name: str) -> Iterable[Write]:
         return self.event(self.kind, doc, "SuccessfulDelete", f'Deleted job "{name}"')
 
-    def tell_forbidden(self, doc: Doc) -> Iterable[Write]:
+    def emit_forbidden(self, doc: Doc) -> Iterable[Write]:
         text = "Skipping job creation because another job is already running"
         return self.event(self.kind, doc, "ForbidConcurrent", text, warning=True)
 
-    def tell_replaced(self, doc: Doc) -> Iterable[Write]:
+    def emit_replaced(self, doc: Doc) -> Iterable[Write]:
         return self.event(self.kind, doc, "ReplaceConcurrent", "Replacing active job for CronJob", warning=True)

@@ -4,7 +4,7 @@
              └──────────┴─────▶ Failed
 
 The job of a flow's step is `<flow>-<template>`; a job of that name that is there already is left alone. JobTemplates
-are told which jobs were made from them. What steps say of probes and patches is stored and not acted on, as in the
+list which jobs were made from them. What steps say of probes and patches is stored and not acted on, as in the
 original.
 """
 
@@ -179,10 +179,10 @@ def _status(flow: Doc, jobs: list[Doc], now: float) -> Doc:
         if phase not in _UNLISTED:
             status.setdefault(_LISTS.get(phase, "unKnowJobs"), []).append(name)
         listed[name] = _job_status(job, listed.get(name) or {}, now)
-        told = {"phase": phase, "createTime": job["metadata"].get("creationTimestamp")}
+        entry = {"phase": phase, "createTime": job["metadata"].get("creationTimestamp")}
         for field in ("runningDuration", "taskStatusCount"):
-            told[field] = (job.get("status") or {}).get(field)
-        status.setdefault("conditions", {})[name] = {field: value for field, value in told.items() if value}
+            entry[field] = (job.get("status") or {}).get(field)
+        status.setdefault("conditions", {})[name] = {field: value for field, value in entry.items() if value}
     if listed:
         status["jobStatusList"] = list(listed.values())
     return status
@@ -190,23 +190,23 @@ def _status(flow: Doc, jobs: list[Doc], now: float) -> Doc:
 
 def _job_status(job: Doc, known: Doc, now: float) -> Doc:
     status, created = job.get("status") or {}, job["metadata"].get("creationTimestamp")
-    told = {"name": job["metadata"]["name"], "state": phase_of(job), "startTimestamp": created}
+    entry = {"name": job["metadata"]["name"], "state": phase_of(job), "startTimestamp": created}
     if status.get("runningDuration"):
-        told["endTimestamp"] = timestamp(seconds_of(created) + parse_duration(status["runningDuration"]))
+        entry["endTimestamp"] = timestamp(seconds_of(created) + parse_duration(status["runningDuration"]))
     if status.get("retryCount"):
-        told["restartCount"] = status["retryCount"]
+        entry["restartCount"] = status["retryCount"]
     history = list(known.get("runningHistories") or ())
     if phase_of(job) and (not history or history[-1].get("state") != phase_of(job)):
         if history:
             history[-1] = {**history[-1], "endTimestamp": timestamp(now)}
         history.append({"startTimestamp": timestamp(now), "state": phase_of(job)})
     if history:
-        told["runningHistories"] = history
-    return {field: value for field, value in told.items() if value}
+        entry["runningHistories"] = history
+    return {field: value for field, value in entry.items() if value}
 
 
 class JobTemplates(Reconciler[Key]):
-    """Tells every JobTemplate which jobs were made from it."""
+    """Writes into every JobTemplate which jobs were made from it."""
 
     name = "volcano-jobtemplate-controller"
     component = "vc-controller-manager"

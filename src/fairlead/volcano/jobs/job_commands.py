@@ -17,7 +17,7 @@ def is_for_job(command: Doc) -> bool:
 
 
 def request_of(command: Doc, *, noted: bool) -> JobRequest:
-    """What a Command asks for. With `noted`, the Job's status is to say that it was carried out."""
+    """What a Command requests. With `noted`, the Job's status is to say that it was carried out."""
     metadata = command["metadata"]
-    told = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
-    return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
+    identity = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
+    return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=identity)

@@ -1,4 +1,4 @@
-"""The PodGroup of a Volcano Job: how many pods it needs at least, of which tasks, and what they ask for together."""
+"""The PodGroup of a Volcano Job: how many pods it needs at least, of which tasks, and what they request together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pending_text(job: Doc, group: Doc | None) -> str:
 
 
 class JobGroups:
-    """PodGroups as Jobs want them. A spec is worked out once for each spec of a Job, because every sync asks for it."""
+    """PodGroups as Jobs want them. A spec is worked out once for each spec of a Job, because every sync requests it."""
 
     def __init__(self, view: DocView, quirks: Quirks) -> None:
         self._view, self._quirks = view, quirks
@@ -140,7 +140,7 @@ def _sub_group(task: Doc) -> Doc:
 
 
 def _min_resources(view: DocView, spec: Doc, quirks: Quirks) -> dict[str, str]:
-    """What the pods ask for that the minimum of the Job is made of: tasks of high priority first."""
+    """What the pods request that the minimum of the Job is made of: tasks of high priority first."""
     tasks = sorted(spec.get("tasks") or (), key=lambda task: -_priority(view, task))
     minimum = int(spec.get("minAvailable") or 0)
     total = sum(_count(task, "minAvailable", default=_count(task, "replicas")) for task in tasks)

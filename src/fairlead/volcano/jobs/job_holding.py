@@ -1,4 +1,4 @@
-"""HeldStatuses: statuses of Volcano Jobs that tell nothing new but numbers of pods, and are written when these stand.
+"""HeldStatuses: statuses of Volcano Jobs in which nothing is new but numbers of pods, and are written when these stand.
 
 While pods are made, start or end one after the other each would otherwise cost a write that the next one replaces at
 once. Phases, conditions, retries and notes are never held back, and they take the numbers along. Numbers wait for a few
@@ -68,7 +68,7 @@ class HeldStatuses:
 
 
 def _only_counts(job: Doc, state: JobState, controlled: dict[str, str]) -> bool:
-    """Whether a status tells nothing but other numbers of pods than the Job's."""
+    """Whether nothing differs in a status but numbers of pods than the Job's."""
     if not phase_of(job) or controlled != controlled_of(job):
         return False
     known = JobState.of(job)

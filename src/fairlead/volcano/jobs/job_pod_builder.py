@@ -47,7 +47,7 @@ def random_word(*seed: str) -> str:
 
 
 class WantedPods:
-    """The pods that a Job's spec asks for, by name. Nothing is built for those that nobody asks about, because a task
+    """The pods that a Job's spec requests, by name. Nothing is built for those that nobody asks about, because a task
     may have two thousand million replicas."""
 
     def __init__(self, job: Doc) -> None:

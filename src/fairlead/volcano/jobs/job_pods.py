@@ -6,7 +6,7 @@ still in the way of the new one. Invariant: a JobPod is as new as the newest cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.writes import controller_of, delete, patch
@@ -60,7 +60,7 @@ class JobPod:
 
 @record(frozen=True, slots=True)
 class JobRequest:
-    """Something happened that concerns a Job, or somebody asked for an `action`."""
+    """Something happened that concerns a Job, or somebody requested an `action`."""
 
     event: str = OUT_OF_SYNC_EVENT
     action: str = ""
@@ -73,7 +73,7 @@ class JobRequest:
     version: int | None = None
     """Of the Job when the pod was made; None if the request is not about pods of some version."""
     command: tuple[str, str, str] | None = None
-    """Namespace, name and uid of the Command that asked for the action."""
+    """Namespace, name and uid of the Command that requested the action."""
     delay: float | None = None
     """The action was put off for so many seconds, which are over."""
 
@@ -81,7 +81,7 @@ class JobRequest:
 @dataclass(slots=True)
 class TaskTally:
     """Of the pods of one task: how many have succeeded, and how often those restarted that have not ended. It is kept
-    up to date pod by pod, because every change of a pod asks for it."""
+    up to date pod by pod, because every change of a pod requests it."""
 
     succeeded: int = 0
     restarts: int = 0
@@ -89,6 +89,15 @@ class TaskTally:
     def count(self, pod: JobPod, sign: int) -> None:
         self.succeeded += sign * (pod.phase == "Succeeded")
         self.restarts += sign * (pod.restarts if pod.phase in ("Running", "Pending") else 0)
+
+
+@dataclass(slots=True)
+class PodsNotMade:
+    """Pods of Jobs that could not be created: the names that pods of others have (`taken`), and why the API refused
+    the latest (`reasons`), until an Event reports it."""
+
+    taken: dict[Key, set[str]] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
 
 
 class JobPods:
@@ -138,9 +147,9 @@ class JobPods:
         """The Job of a pod of which perhaps only the name is known."""
         metadata = doc["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
-        told = (metadata.get("annotations") or {}).get(JOB_NAME)
-        if told or not self._pods:
-            return (namespace, told) if told else None
+        job_name = (metadata.get("annotations") or {}).get(JOB_NAME)
+        if job_name or not self._pods:
+            return (namespace, job_name) if job_name else None
         parts = name.split("-")
         candidates = ((namespace, "-".join(parts[:cut])) for cut in range(len(parts) - 1, 0, -1))
         return next((job for job in candidates if name in self._pods.get(job, ())), None)
@@ -201,7 +210,7 @@ def dismissal(pod: JobPod) -> tuple[Write, Write]:
 def request_for(
     old: JobPod | None, new: JobPod | None, task: Doc, tally: TaskTally, quirks: Quirks
 ) -> JobRequest | None:
-    """What a change of a pod tells its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
+    """What a change of a pod means for its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
     pod = new or old
     if pod is None:
         return None
@@ -226,7 +235,7 @@ def request_for(
 
 
 def _first_event(pod: JobPod, task: Doc, tally: TaskTally, quirks: Quirks) -> str:
-    """Of a pod that was not known. The repaired controller, started anew, still hears what has happened to it."""
+    """Of a pod that was not known. The repaired controller, started anew, still gets what has happened to it."""
     if quirks.commands_deleted_first or pod.phase == "Pending":
         return POD_PENDING
     return _event_of_update(replace(pod, phase=""), pod, task, tally)

@@ -124,7 +124,7 @@ class Delays:
         self.by_pod[request.pod] = _Delay(request, chosen.action, chosen.delay, now + chosen.delay)
         return True
 
-    def hear(self, request: JobRequest) -> None:
+    def note_request(self, request: JobRequest) -> None:
         """Drop what a request makes void: the pod came to run, or what it waited for was decided otherwise."""
         if not self.by_pod:
             return

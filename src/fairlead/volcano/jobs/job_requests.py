@@ -90,7 +90,7 @@ class JobRequests:
         work: JobWork | None = None
         put_off: list[Chosen] = []
         for request in list(waiting.requests):
-            waiting.delays.hear(request)
+            waiting.delays.note_request(request)
             chosen = choose_action(job, request, version=version)
             action = chosen.action
             if chosen.delay is not None:

@@ -2,7 +2,7 @@
 
     before the first pod is deleted   the status notes the kill (KILL_NOTE), with the phase and the retry that it costs
     before a Command is deleted       the status notes its uid (COMMAND_NOTE)
-    while nobody looked               pods failed, tasks completed, pods were lost: `first_requests` tells of them
+    while nobody looked               pods failed, tasks completed, pods were lost: `first_requests` reports them
 
 Both notes stand in `status.controlledResources`, which Volcano's own controller keeps as it finds it.
 Invariant: a kill that is noted is carried out to its end before anything else is done for the Job.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 COMMAND_NOTE, KILL_NOTE = "fairlead-command", "fairlead-kill"
 _MOST_LOST = 10_000
-"""Lost pods of one task that are told of: the status may count any number."""
+"""Lost pods of one task that are reported: the status may count any number."""
 _ALL, _UNFINISHED = "all", "unfinished"
 
 
@@ -52,7 +52,7 @@ def commands_noted(controlled: Mapping[str, str]) -> list[str]:
 # ---- kills ----
 
 
-def doomed_pods(job: Doc, pods: Iterable[JobPod], move: Move, work: JobWork, state: JobState) -> list[JobPod] | None:
+def pods_to_delete(job: Doc, pods: Iterable[JobPod], move: Move, work: JobWork, state: JobState) -> list[JobPod] | None:
     """The pods that a kill deletes; None if it is about a partition that does not exist."""
     alive = [pod for pod in pods if not pod.deleting]
     if move.operation is MoveKind.KILL:
@@ -104,7 +104,7 @@ def _target(text: str) -> tuple[str, JobRequest]:
 
 
 def first_requests(job: Doc, known: JobPods, quirks: Quirks) -> Iterator[JobRequest]:
-    """What the pods of a Job that was not known tell it, as far as it may not have heard of it."""
+    """What the pods of a Job that was not known mean for it, as far as it may not know that."""
     if phase_of(job) not in ("", PENDING, RUNNING, RESTARTING):
         return
     pods = known.of(namespaced_name(job))

@@ -56,16 +56,16 @@ def _with_times(known: Doc, fresh: Doc, state: JobState, now: float, *, always: 
     if not before and state.phase != PENDING:  # a new Job is Pending, if for an instant
         conditions = [{"status": PENDING, "lastTransitionTime": timestamp(now)}]
     if always or before.get("phase") != state.phase:
-        told = {"phase": state.phase, "lastTransitionTime": timestamp(now)}
+        phase_status = {"phase": state.phase, "lastTransitionTime": timestamp(now)}
         others = [one for one in conditions if one.get("status") != state.phase]
         conditions = [*others, {"status": state.phase, "lastTransitionTime": timestamp(now)}]
     else:
-        told = dict(before)
-    return {**fresh, "state": told, "conditions": conditions}
+        phase_status = dict(before)
+    return {**fresh, "state": phase_status, "conditions": conditions}
 
 
 def _same(known: Doc, fresh: Doc) -> bool:
-    """Equal but for the running time, which only kills tell."""
+    """Equal but for the running time, which only kills set."""
     if "runningDuration" not in known and "runningDuration" not in fresh:
         return known == fresh
     return {**known, "runningDuration": None} == {**fresh, "runningDuration": None}

@@ -6,7 +6,7 @@
 the replies say that all of it is there, and what could not be deleted is deleted with the next kill: the status must
 not claim what a refused write did not do.
 
-Invariant: `replied` hears of every answer to a write that was returned here.
+Invariant: `replied` gets every answer to a write that was returned here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class JobSurroundings:
             return []
         writes: list[Write] = []
         is_new = state.phase == PENDING
-        told = {} if self._quirks.refused_pods_stop_status and self.refusal(job) else controlled
+        marked = {} if self._quirks.refused_pods_stop_status and self.refusal(job) else controlled
         known = self._of(job)
         for plugin in self.plugins(job):
             mark = f"plugin-{plugin.name}"
@@ -79,7 +79,7 @@ class JobSurroundings:
                 missing = list(self._creations(job, plugin, known))
                 writes += missing
                 if plugin.marks_job and not missing:
-                    told[mark] = plugin.name
+                    marked[mark] = plugin.name
                 continue
             known.wanted.pop(plugin.name, None)
             if self._follows_spec(state.phase):

@@ -33,6 +33,7 @@ from fairlead.volcano.jobs.job_pods import (
     UNKNOWN_EVENT,
     JobPods,
     JobRequest,
+    PodsNotMade,
     dismissal,
     request_for,
 )
@@ -41,9 +42,9 @@ from fairlead.volcano.jobs.job_restart import (
     COMMAND_NOTE,
     KILL_NOTE,
     commands_noted,
-    doomed_pods,
     first_requests,
     note_kill,
+    pods_to_delete,
     unfinished_kill,
 )
 from fairlead.volcano.jobs.job_status import controlled_of, killed_status, synced_status
@@ -105,13 +106,12 @@ class VolcanoJobs(Reconciler[Key]):
         self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
         self._requests = JobRequests(self._quirks, most_tries)
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
-        self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
-        self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
+        self._not_made = PodsNotMade()
         self._second_pass: set[Key] = set()
-        self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
+        self._next_steps: dict[Key, list[list[Write]]] = {}  # what a kill does once its writes before are known
         self._held = HeldStatuses()
         self._commands: dict[Key, Doc] = {}
-        self._told_pending: dict[Key, str] = {}
+        self._pending_emitted: dict[Key, str] = {}
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
@@ -159,7 +159,7 @@ class VolcanoJobs(Reconciler[Key]):
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        for memory in (self._foreign, self._current, self._told_pending, self._after_status):
+        for memory in (self._not_made.taken, self._current, self._pending_emitted, self._next_steps):
             memory.pop(key, None)
         del self._seen[key]
         self._held.forget(key)
@@ -207,15 +207,15 @@ class VolcanoJobs(Reconciler[Key]):
         job = self.view.get(VC_JOB, *key)
         if job is None or key not in self._seen:
             return ()
-        if (rest := self._after_status.pop(key, None)) is not None:
+        if key in self._next_steps:
             self._wait_for_more(key)
-            return rest
+            return self._next_step(key)
         work, put_off = self._requests.next_work(key, job, now)
-        told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
-        if why := self._refused_pods.pop(key, ""):
-            told += self._tell(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
+        events = [write for chosen in put_off for write in self._emit_delay(job, chosen, now)]
+        if why := self._not_made.reasons.pop(key, ""):
+            events += self._emit_event(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
         try:
-            return told + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
+            return events + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
         except Exception:
             if work is not None:
                 self._requests.try_later(key, work, now)  # a plugin may raise, and the work must not be lost with it
@@ -235,11 +235,13 @@ class VolcanoJobs(Reconciler[Key]):
         self._current[key] = work
         if job["metadata"].get("deletionTimestamp"):
             return []
-        told: list[Write] = []
+        events: list[Write] = []
         if work.gave_up:
-            told = self._tell(job, "ExecuteAction", f"Job failed on action {work.gave_up} for retry limit reached")
+            events = self._emit_event(
+                job, "ExecuteAction", f"Job failed on action {work.gave_up} for retry limit reached"
+            )
         elif work.action != SYNC_JOB and work.requests[0].delay is None:
-            told = self._tell(job, "ExecuteAction", f"Start to execute action {work.action} ")
+            events = self._emit_event(job, "ExecuteAction", f"Start to execute action {work.action} ")
         self._requests.carried_out(key, work)
         if leftover := unfinished_kill(job, self._pods.of(key).values()):
             self._requests.put_back(key, work, without={pod.uid for pod in leftover})
@@ -247,11 +249,11 @@ class VolcanoJobs(Reconciler[Key]):
             return [write for pod in leftover for write in dismissal(pod)]
         move = move_for(phase_of(job), work.action, self._quirks)
         operation = self._sync if move.operation is MoveKind.SYNC else self._kill
-        return told + operation(key, job, move, work, now)
+        return events + operation(key, job, move, work, now)
 
-    def _tell_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
+    def _emit_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
         text = f"Execute action {chosen.action} after {format_duration(chosen.delay or 0.0)}"
-        return self._tell(job, "ExecuteAction", text)
+        return self._emit_event(job, "ExecuteAction", text)
 
     # Commands
 
@@ -267,13 +269,13 @@ class VolcanoJobs(Reconciler[Key]):
             self._commands[key] = command
             yield delete(VC_COMMAND, command)
         else:
-            yield from self._tell_command(job, command, now)
+            yield from self._emit_command(job, command, now)
             self._ask(job_key, request_of(command, noted=True))
 
-    def _tell_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
+    def _emit_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
         action = command.get("action") or ""
         text = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
-        return self._tell(job, "CommandIssued", text)
+        return self._emit_event(job, "CommandIssued", text)
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         if key in self._seen:
@@ -287,7 +289,7 @@ class VolcanoJobs(Reconciler[Key]):
         job = self.view.get(VC_JOB, *job_key)
         if job is not None:
             self._ask(job_key, request_of(command, noted=False))
-            yield from self._tell_command(job, command, now)
+            yield from self._emit_command(job, command, now)
 
     # Sync
 
@@ -310,15 +312,15 @@ class VolcanoJobs(Reconciler[Key]):
             writes += self._beside.claims(job, controlled) if state.phase == PENDING else []
         except ClaimIsMissing as error:
             self._requests.try_later(key, work, now)
-            told = self._tell(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
-            return writes + told + self._status(job, state, controlled, now)
+            events = self._emit_event(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
+            return writes + events + self._status(job, state, controlled, now)
         is_complete = not any(write.verb is Verb.CREATE for write in writes)
         group = find_group(self.view, job)
         if group is None:
             writes.append(create(VC_POD_GROUP, self._groups.build(job)))
         elif changes := self._groups.changes(job, group):
             writes.append(patch(VC_POD_GROUP, group, {"spec": changes}))
-        writes += self._tell_pending(key, job, group)
+        writes += self._emit_pending(key, job, group)
         if not is_complete:
             self._sync_again(key)  # what is being made is noted in the status when it is known to be there
             return writes
@@ -331,7 +333,7 @@ class VolcanoJobs(Reconciler[Key]):
             return writes + self._status(job, state, controlled, now)
         if refusal := self._beside.refusal(job):
             self._requests.try_later(key, work, now)
-            return [*writes, *self._tell_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
+            return [*writes, *self._emit_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
         pods = self._pod_writes(key, job, state, group["metadata"]["name"])
         if pods:
             self._sync_again(key)
@@ -343,18 +345,18 @@ class VolcanoJobs(Reconciler[Key]):
         move.rule(spec, state)
         return writes + self._status(job, state, controlled, now)
 
-    def _tell_pending(self, key: Key, job: Doc, group: Doc | None) -> list[Write]:
+    def _emit_pending(self, key: Key, job: Doc, group: Doc | None) -> list[Write]:
         """Why the scheduler does not let the pods start, whenever it says something new."""
         text = pending_text(job, group)
-        if self._told_pending.get(key, "") == text:
+        if self._pending_emitted.get(key, "") == text:
             return []
-        self._told_pending[key] = text
-        return self._tell(job, "PodGroupPending", text, warning=True) if text else []
+        self._pending_emitted[key] = text
+        return self._emit_event(job, "PodGroupPending", text, warning=True) if text else []
 
-    def _tell_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
+    def _emit_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
         if self._quirks.refused_pods_stop_status:
-            return []  # the original tells its log alone
-        return self._tell(job, "PluginError", refusal, warning=True)
+            return []  # the original only logs it
+        return self._emit_event(job, "PluginError", refusal, warning=True)
 
     def _note_command(self, work: JobWork, controlled: dict[str, str]) -> None:
         """Have the status say which Commands were carried out, and these deleted once it does."""
@@ -379,13 +381,13 @@ class VolcanoJobs(Reconciler[Key]):
         return [] if write is None else [write]
 
     def _late_status(self, key: Key, job: Doc, now: float) -> list[Write]:
-        """The status that a sync left for later, if its time has come. Nothing else is done: no sync was asked for."""
+        """The status that a sync left for later, if its time has come. Nothing else is done: no sync was requested."""
         state = self._held.due_state(key, now, busy=bool(self._under_way))
         return [] if state is None else self._status(job, state, controlled_of(job), now, late=True)
 
     def _rests(self, job: Doc, state: JobState) -> bool:
         """Whether the sync that a new phase calls for would find nothing to do. That is so for a Job on its way to
-        Running that has no plugins, unless the rule of the new phase moves it on: all else that a sync looks at tells
+        Running that has no plugins, unless the rule of the new phase moves it on: all else that a sync looks at gives
         of its changes by itself."""
         if phase_of(job) not in ("", PENDING) or job["spec"].get("plugins"):
             return False
@@ -401,9 +403,9 @@ class VolcanoJobs(Reconciler[Key]):
         known = self._pods.of(key)
         wanted = WantedPods(job)
         if key not in self._second_pass:
-            self._foreign.pop(key, None)
+            self._not_made.taken.pop(key, None)
         self._second_pass.discard(key)
-        there = known.keys() | self._foreign.get(key, set())
+        there = known.keys() | self._not_made.taken.get(key, set())
         writes: list[Write] = []
         plugins = list(self._beside.plugins(job))
         for task, index in islice(wanted.missing(there, waiting_tasks(job, known.values())), _BURST):
@@ -429,14 +431,14 @@ class VolcanoJobs(Reconciler[Key]):
     def _kill(self, key: Key, job: Doc, move: Move, work: JobWork, now: float) -> list[Write]:
         state, controlled = JobState.of(job), controlled_of(job)
         pods = list(self._pods.of(key).values())
-        doomed = doomed_pods(job, pods, move, work, state)
-        if doomed is None:
+        being_deleted = pods_to_delete(job, pods, move, work, state)
+        if being_deleted is None:
             return []
         self._held.forget(key)
         targeted, counts = move.operation is MoveKind.KILL_TARGET, PodCounts()
-        if not targeted and (doomed or self._quirks.version_rises_with_every_kill):
+        if not targeted and (being_deleted or self._quirks.version_rises_with_every_kill):
             state.version += 1
-        names = {pod.name for pod in doomed}
+        names = {pod.name for pod in being_deleted}
         for pod in pods:
             if pod.name in names or (pod.deleting and not targeted):
                 counts.terminating += 1
@@ -445,22 +447,34 @@ class VolcanoJobs(Reconciler[Key]):
         state.counts = counts
         self._note_command(work, controlled)
         controlled.pop(KILL_NOTE, None)
-        if doomed and not self._quirks.commands_deleted_first:
+        if being_deleted and not self._quirks.commands_deleted_first:
             note_kill(controlled, move, work, last_try=is_last_try(job["spec"], state))
-        writes: list[Write] = []
+        cleared: list[Write] = []
         if not targeted or self._quirks.target_kill_deletes_objects:
-            writes += self._beside.clear(job, controlled)
+            cleared = self._beside.clear(job, controlled)
         move.rule(job["spec"], state)
         status = killed_status(job, state, controlled, now)
-        marks = [write for pod in doomed for write in dismissal(pod)]
+        after = [write for pod in being_deleted for write in dismissal(pod)]
         group = find_group(self.view, job)
         if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
-            writes.append(delete(VC_POD_GROUP, group))
-        if status is None or not doomed:
-            return [*([] if status is None else [status]), *marks, *writes]
-        self._after_status[key] = [*marks, *writes]
-        self.queue.add(key)
-        return [status]
+            after.append(delete(VC_POD_GROUP, group))
+        if status is None:
+            return [*cleared, *after]
+        return self._in_steps(key, [cleared, *([[status], after] if being_deleted else [[status, *after]])])
+
+    def _in_steps(self, key: Key, steps: list[list[Write]]) -> list[Write]:
+        """The first of these, and each of the others once the one before is known. A status that no longer notes what
+        plugins made is written when that is gone: who comes after a restart finds it by the note alone. A status that
+        notes which pods go is written before they go."""
+        self._next_steps[key] = [step for step in steps if step]
+        return self._next_step(key)
+
+    def _next_step(self, key: Key) -> list[Write]:
+        step, *rest = self._next_steps.pop(key)
+        if rest:
+            self._next_steps[key] = rest
+            self.queue.add(key)
+        return step
 
     # What failed
 
@@ -473,20 +487,19 @@ class VolcanoJobs(Reconciler[Key]):
         if not isinstance(error, AlreadyExists):
             return False
         if write.kind is POD:
-            self._foreign.setdefault(key, set()).add(write.name)
+            self._not_made.taken.setdefault(key, set()).add(write.name)
             return self._quirks.foreign_pod_blocks
         return True
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         work = self._current.get(key)
-        if reply.write.kind is VC_JOB:
-            self._after_status.pop(key, None)
+        self._next_steps.pop(key, None)
         if reply.write.kind is POD and reply.error is not None:
-            self._refused_pods[key] = reply.error.message
+            self._not_made.reasons[key] = reply.error.message
         if work is not None:
             del self._current[key]
             self._requests.try_later(key, work, now)
             self._wait_for_more(key)
 
-    def _tell(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
+    def _emit_event(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
         return list(self.event(VC_JOB, job, reason, message, warning=warning, component=COMPONENT))

@@ -1,9 +1,9 @@
-"""PodGroups for plain pods: what Volcano schedules must be in a group, so whoever comes without one gets one.
+"""PodGroups for plain pods: what Volcano schedules must be in a group, so a pod without one gets one.
 
-    pod of a Volcano scheduler, no group named ──▶ group `podgroup-<uid of its controller, or its own>` ──▶ pod is told
+    pod of a Volcano scheduler, no group named ──▶ group `podgroup-<uid of its controller, or its own>` ──▶ pod names it
 
 The pods of a ReplicaSet, StatefulSet or Job share one group, which their owner owns; a pod on its own owns its group.
-The group's minimum is 1 unless the owner's annotation says more, and what it needs is what that many such pods ask for.
+The group's minimum is 1 unless the owner's annotation says more, and what it needs is what that many such pods request.
 A ReplicaSet or StatefulSet that is scaled to nothing loses its group, so that it queues again when it comes back.
 """
 
@@ -35,7 +35,7 @@ _NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
 class PodGroups(Reconciler[Key]):
-    """`scheduler_names` are those that work in Volcano's manner."""
+    """`scheduler_names` are those that have a Volcano profile."""
 
     name = "volcano-podgroup-controller"
     watches: Sequence[Watch] = (
@@ -56,7 +56,7 @@ class PodGroups(Reconciler[Key]):
 
     @property
     def sees_plain_pods(self) -> bool:
-        """Whether the default scheduler is in Volcano's manner."""
+        """Whether the default scheduler has the Volcano profile."""
         return DEFAULT_SCHEDULER in self._names
 
     def observe(self, change: Change) -> None:
@@ -204,5 +204,5 @@ def _topology(pod: Doc) -> dict[str, Any] | None:
     mode, tier = _annotations(pod).get(MODE_ANNOTATION), _annotations(pod).get(TIER_ANNOTATION)
     if mode is None and tier is None:
         return None
-    told: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
-    return told | ({"highestTierAllowed": int(tier)} if tier is not None and tier.isdigit() else {})
+    topology: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
+    return topology | ({"highestTierAllowed": int(tier)} if tier is not None and tier.isdigit() else {})

@@ -126,8 +126,8 @@ class NumaAware(TierPlugin):
         self._views[task.row].given[task.uid] = plan
         cycle = self._round.cycles.get(task.uid)
         if cycle is not None and plan:
-            told = {str(numa): {"cpu": str(count)} for numa, count in sorted(self._numa_nodes(task.row, plan).items())}
-            cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), _DECISION: json.dumps({"numa": told})}
+            taken = {str(numa): {"cpu": str(count)} for numa, count in sorted(self._numa_nodes(task.row, plan).items())}
+            cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), _DECISION: json.dumps({"numa": taken})}
 
     def deallocated(self, task: Task) -> None:
         """A task that was placed in this round gives its CPUs back at once; those of others are free when the node says

@@ -39,12 +39,12 @@ class BinPack(TierPlugin):
         return cls(weight=arguments.whole("binpack.weight", 1), weights=resource_weights(arguments, "binpack"))
 
     def open(self, round: Round) -> None:
-        self._books = round.resources
+        self._usage = round.resources
         self._known: dict[int, _Known] = {}
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         """Equal tasks share one request, so after each placement only a single row is scored again."""
-        resources, rows = self._books, nodes.row_numbers()
+        resources, rows = self._usage, nodes.row_numbers()
         if len(rows) <= _FEW_ROWS:
             return self._scores(task.request, rows)
         known = self._known.get(id(task.request))
@@ -69,7 +69,7 @@ class BinPack(TierPlugin):
 
     def _score_at(self, request: Amounts, row: int) -> float:
         """What `_scores` says, of one row."""
-        resources, score, weighed = self._books, 0.0, 0
+        resources, score, weighed = self._usage, 0.0, 0
         for name, amount in request.items():
             weight = self._weights.get(name)
             if weight is None or amount < EPSILON:
@@ -86,7 +86,7 @@ class BinPack(TierPlugin):
 
     def _scores(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """A node that has none of a resource gets nothing for it, and one that has too little gets nothing at all."""
-        resources = self._books
+        resources = self._usage
         score = np.zeros(len(rows), dtype=np.float64)
         too_small = np.zeros(len(rows), dtype=np.bool_)
         weighed = 0

@@ -72,16 +72,16 @@ class VolcanoExtender(TierPlugin):
         self._documents = documents
 
     def open(self, round: Round) -> None:
-        """Tell the extender that a round begins. In the original, one that cannot be told is not asked in this round
-        (`failed_opening_mutes_extender`)."""
+        """Notify the extender that a round begins. In the original, one that cannot be reached is not asked in this
+        round (`failed_opening_mutes_extender`)."""
         self._round = round
         self._bodies = Bodies(round, self._documents)
         self._silent = False
         self._trouble = ""
         if self._has("onSessionOpen"):
-            told = self._ask("onSessionOpen", self._bodies.of_round())
+            answer = self._ask("onSessionOpen", self._bodies.of_round())
             muted = round.quirks.failed_opening_mutes_extender
-            self._silent = muted and told is None and not self._rules.ignorable
+            self._silent = muted and answer is None and not self._rules.ignorable
 
     def close(self, round: Round) -> None:
         if self._has("onSessionClose"):
@@ -189,12 +189,12 @@ class VolcanoExtender(TierPlugin):
     # ---- what happens ----
 
     def allocated(self, task: Task) -> Status | None:
-        return self._tell("allocateFunc", task)
+        return self._notify("allocateFunc", task)
 
     def deallocated(self, task: Task) -> None:
-        self._tell("deallocateFunc", task)
+        self._notify("deallocateFunc", task)
 
-    def _tell(self, verb: str, task: Task) -> Status | None:
+    def _notify(self, verb: str, task: Task) -> Status | None:
         if not self._asks(verb, task):
             return None
         answer = self._ask(verb, {"task": self._bodies.of_task(task)})

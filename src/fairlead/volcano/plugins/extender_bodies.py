@@ -1,4 +1,4 @@
-"""What an extender is told of tasks, nodes, jobs and queues: their fields by the original's Go names.
+"""What is sent to an extender of tasks, nodes, jobs and queues: their fields by the original's Go names.
 
 Of pods, nodes, groups and queues it gets the whole documents too, if somebody can supply them: the core keeps none.
 """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
 _UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found')
-"""An error, which is not a refusal for good: whoever asks about a task that was never looked at is told this."""
+"""An error, which is not a refusal for good: this is the answer for a task that was never looked at."""
 
 
 class Predicates(TierPlugin):
@@ -201,14 +201,14 @@ def _filters(volumes: VolumeBinding) -> Iterator[tuple[str, Plugin]]:
 def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
     """Let inter-pod affinity look at pods' terms as Volcano does: on the nodes that had pods with such terms when the
     round opened (`ignores_affinity_on_new_nodes`), or on all nodes."""
-    anti = wishes = None
+    anti = preferences = None
     if round.quirks.ignores_affinity_on_new_nodes:
         pods = round.cluster.table.pods
         anti = frozenset(row for row, here in enumerate(pods) if any(pod.shape.pod_anti_affinity for pod in here))
-        wishes = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))
+        preferences = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))
     for plugin in plugins:
         if isinstance(plugin, InterPodAffinity):
-            plugin.look_only_where(anti, wishes)
+            plugin.look_only_where(anti, preferences)
 
 
 def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:

@@ -78,14 +78,14 @@ class ResourceStrategyFit(TierPlugin):
         )
 
     def open(self, round: Round) -> None:
-        self._books = round.resources
+        self._usage = round.resources
 
     # ---- leaving enough beside what is scarce ----
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         if any(task.request.scalars.get(name, 0.0) > 0 for name in self._proportions):
             return
-        resources, rows = self._books, nodes.row_numbers()
+        resources, rows = self._usage, nodes.row_numbers()
         cpu = resources.idle["cpu"][rows] - task.request.cpu
         memory = resources.idle["memory"][rows] - task.request.memory
         for name, (cpus, memories) in self._proportions.items():
@@ -106,7 +106,7 @@ class ResourceStrategyFit(TierPlugin):
         return score
 
     def _fit(self, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        resources = self._books
+        resources = self._usage
         score, too_small = np.zeros(len(rows), dtype=np.float64), np.zeros(len(rows), dtype=np.bool_)
         weighed = 0
         for name, strategy in self._strategies_for(task):
@@ -124,7 +124,7 @@ class ResourceStrategyFit(TierPlugin):
         return score
 
     def _strategies_for(self, task: Task) -> list[tuple[str, Strategy]]:
-        """The strategies of what a task asks for; its own annotations go before the configuration."""
+        """The strategies of what a task requests; its own annotations go before the configuration."""
         own = _own_strategies(task)
         asked = task.request.names()
         if own is not None:
@@ -139,8 +139,8 @@ class ResourceStrategyFit(TierPlugin):
         return self._strategies[max(prefixes, key=len)] if prefixes else None
 
     def _sparing(self, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The less that is scarce a node has, the better; nothing for one that lacks what is asked for."""
-        resources = self._books
+        """The less that is scarce a node has, the better; nothing for one that lacks what is requested."""
+        resources = self._usage
         has_all = np.ones(len(rows), dtype=np.bool_)
         for name in task.request.names():
             has_all &= resources.column(resources.allocatable, name)[rows] != 0

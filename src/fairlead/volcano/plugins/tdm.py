@@ -1,4 +1,4 @@
-"""tdm: time division. Nodes of a revocable zone are lent to preemptable pods at certain hours, and taken back after.
+"""tdm: time division. Nodes of a revocable zone are open to preemptable pods at certain hours, and taken back after.
 
 A zone's hours are `HH:MM-HH:MM` in local time; an end that is not after the start is on the next day (in the original
 the zone closes at midnight then: `tdm_closes_at_midnight`). Outside the hours no pod is placed there, and preemptable
@@ -32,7 +32,7 @@ _ZONE_ARGUMENT = "tdm.revocable-zone."
 _BEST = 100.0
 _MINUTE = 60.0
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
-_NOT_LENT = Reason("tdm", "not allow to dispatch to revocable node", final=True)
+_NOT_OPEN = Reason("tdm", "not allow to dispatch to revocable node", final=True)
 
 
 class TimeDivision(TierPlugin):
@@ -66,15 +66,15 @@ class TimeDivision(TierPlugin):
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         codes, names = nodes.label(_ZONE), self._round.cluster.table.label(_ZONE).values
-        lent = codes >= 0
+        open_now = codes >= 0
         for code, zone in enumerate(names):
             closed = self._why_closed(zone)
             if zone == "" or closed:
-                lent &= codes != code
+                open_now &= codes != code
             if zone != "" and closed:
                 yield Reject(Reason("tdm", closed, final=True), codes == code)
         if not task.revocable_zone:
-            yield Reject(_NOT_LENT, lent)
+            yield Reject(_NOT_OPEN, open_now)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         names = self._round.cluster.table.label(_ZONE).values

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 TOO_MANY_DEVICES = "dra-resource-exceeded"
-"""What a group lacks whose claims ask for more devices than its queue may have."""
+"""What a group lacks whose claims request more devices than its queue may have."""
 
 
 class Capacity(TierPlugin):
@@ -128,7 +128,7 @@ class Capacity(TierPlugin):
         return True
 
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
-        """Whether it would stay within its limit, and within what it deserves in some dimension that is asked for."""
+        """Whether it would stay within its limit, and within what it deserves in some dimension that is requested."""
         account = self.account(queue.name)
         if account is None or not queue.queue.open or not self._takes_jobs(account):
             return False

@@ -32,7 +32,8 @@ class EndingAmounts:
 
 
 class SimulatedChanges:
-    """Changes of queues that are only simulated, by the pod for which they are. Whoever simulates one takes it back."""
+    """Changes of queues that are only simulated, by the pod for which they are. The code that simulates one takes it
+    back."""
 
     def __init__(self) -> None:
         self._changes: dict[str, dict[str, Amounts]] = {}

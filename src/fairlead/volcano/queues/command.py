@@ -17,7 +17,7 @@ import click
 
 from fairlead.console.cluster_access import cluster_options
 from fairlead.console.explanations import UnknownToScheduler, ask
-from fairlead.console.scheduler_search import Asked, cluster_of, server_options
+from fairlead.console.scheduler_search import SchedulerChoice, cluster_of, server_options
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from fairlead.client.credentials import Connection
     from fairlead.core.model.flow import Doc
 
-_NO_QUEUES = (
-    "there are no queues, so nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)"
-)
-"""Every scheduler of that manner makes the queue `default` when it starts."""
+_NO_QUEUES = "there are no queues, so no scheduler here has a Volcano profile (fairlead up --volcano-conf default does)"
+"""Every scheduler with that profile makes the queue `default` when it starts."""
 _NO_VOLCANO = (
-    "nobody schedules in Volcano's manner here; `fairlead up` and `fairlead scheduler` do with --volcano-conf FILE"
+    "no scheduler here has a Volcano profile; `fairlead up` and `fairlead scheduler` do with --volcano-conf FILE"
 )
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
 
@@ -60,7 +58,7 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
     if not queues:
         click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
-    if queues and not asyncio.run(_are_accounted_for(Asked(kubeconfig, context), queues[0])):
+    if queues and not asyncio.run(_are_accounted_for(SchedulerChoice(kubeconfig, context), queues[0])):
         click.echo(f"these queues wait: {_NO_VOLCANO}", err=True)
 
 
@@ -70,7 +68,7 @@ def _cluster(kubeconfig: Path | None, context: str | None) -> Connection:
     return connect(None if kubeconfig is None else str(kubeconfig), context)
 
 
-async def _are_accounted_for(asked: Asked, queue: Doc) -> bool:
+async def _are_accounted_for(asked: SchedulerChoice, queue: Doc) -> bool:
     """Whether the scheduler that answers knows a queue; also if none answers, because Volcano's own may be there."""
     try:
         await ask(asked, "", queue["metadata"]["name"], plural="queues")
@@ -99,7 +97,7 @@ def get_command(name: str, output: str, kubeconfig: Path | None, context: str | 
 @server_options
 def explain_command(name: str, output: str, **options: Any) -> None:
     """Show the sum of queue NAME line by line: what it may have, has, keeps for others, and what is left."""
-    document = asyncio.run(_explanation(Asked.of(options), name))
+    document = asyncio.run(_explanation(SchedulerChoice.of(options), name))
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -110,7 +108,7 @@ def explain_command(name: str, output: str, **options: Any) -> None:
     show_queue(Console(highlight=False), document)
 
 
-async def _explanation(asked: Asked, name: str) -> dict[str, Any]:
+async def _explanation(asked: SchedulerChoice, name: str) -> dict[str, Any]:
     """From a scheduler, else from the Queue itself if a cluster was named: a scheduler alone has no objects."""
     try:
         return await ask(asked, "", name, plural="queues")
@@ -124,10 +122,10 @@ async def _explanation(asked: Asked, name: str) -> dict[str, Any]:
         found = [queue for queue in queues if queue["metadata"]["name"] == name]
         if not found:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found') from None
-        return told_by_objects(found[0])
+        return usage_of_objects(found[0])
 
 
-def told_by_objects(queue: Doc) -> dict[str, Any]:
+def usage_of_objects(queue: Doc) -> dict[str, Any]:
     """What the object alone says, in the form of an explanation."""
     spec, status = queue.get("spec") or {}, queue.get("status") or {}
     lines = {
@@ -171,7 +169,7 @@ async def _queues(cluster: Connection) -> list[Doc]:
 
 
 def _counted(queues: Sequence[Doc], groups: Sequence[Doc]) -> Iterator[Doc]:
-    """The queues with their PodGroups counted by phase, as their status could tell and nobody writes."""
+    """The queues with their PodGroups counted by phase, which their status could show but nothing writes."""
     found = Counter(
         ((group.get("spec") or {}).get("queue") or "default", (group.get("status") or {}).get("phase") or "Pending")
         for group in groups

@@ -10,7 +10,7 @@ Commands of the kind `Command` drive it. A queue under a closed parent is closed
 with the parent, and only the mark: a queue that was closed by hand stays closed. `root` is never closed.
 
 The status gets the state alone. Its counters of groups are in the definition, and the original fills none of them: how
-many groups a queue has is told by metrics and by commands.
+many groups a queue has is shown by metrics and by commands.
 
 Invariant: a Command is deleted before it is obeyed, so that it is obeyed once.
 """
@@ -65,8 +65,8 @@ class VolcanoQueues(Reconciler[str]):
         self._counts: Counter[str] = Counter()  # queue -> groups
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
-        self._told: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
-        self._wishes: dict[str, str] = {}  # queue -> the action that a Command asked for
+        self._written_spec: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
+        self._requested: dict[str, str] = {}  # queue -> the action that a Command requested
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
     def observe(self, change: Change) -> None:
@@ -96,14 +96,14 @@ class VolcanoQueues(Reconciler[str]):
         name = queue["metadata"]["name"]
         self._children.get(self._parent.pop(name, ""), set()).discard(name)
         if gone:
-            self._wishes.pop(name, None)
-            self._told.pop(name, None)
+            self._requested.pop(name, None)
+            self._written_spec.pop(name, None)
         else:
             self._parent[name] = (queue.get("spec") or {}).get("parent") or ROOT
             self._children.setdefault(self._parent[name], set()).add(name)
-            told = (queue.get("spec") or {}, queue["metadata"].get("annotations") or {})
-            if self._told.get(name) != told:  # a status that others write is left alone until something happens
-                self._told[name] = told
+            current = (queue.get("spec") or {}, queue["metadata"].get("annotations") or {})
+            if self._written_spec.get(name) != current:  # a status that others write starts no visit
+                self._written_spec[name] = current
                 self.queue.add(name)
         for child in self._children.get(name, ()):
             self.queue.add(child)
@@ -131,7 +131,7 @@ class VolcanoQueues(Reconciler[str]):
         name, action = self._commands.pop(key)
         if name == ROOT and action == _CLOSE_QUEUE:
             return ()
-        self._wishes[name] = action
+        self._requested[name] = action
         self.queue.add(name)
         return ()
 
@@ -139,11 +139,11 @@ class VolcanoQueues(Reconciler[str]):
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
         state, action, mark = self._decision(name, queue)
         wanted = next_state(state, action, groups=self._counts[name])
-        told: list[Write] = []
+        current: list[Write] = []
         if wanted != status.get("state"):
             # The definition requires `allocated`, which is the scheduler's to fill.
             required: Doc = {} if "allocated" in status else {"allocated": {}}
-            told.append(patch_status(VC_QUEUE, queue, required | {"state": wanted}))
+            current.append(patch_status(VC_QUEUE, queue, required | {"state": wanted}))
         changes: Doc = {}
         if name != ROOT and not spec.get("parent"):
             changes["spec"] = {"parent": ROOT}
@@ -151,7 +151,7 @@ class VolcanoQueues(Reconciler[str]):
             changes["metadata"] = {"annotations": {CLOSED_BY_PARENT: mark}}
         marked = [patch(VC_QUEUE, queue, changes)] if changes else []
         # Admission refuses changes of a queue that is Closing: it is marked while it is open, before or after.
-        yield from told + marked if action == _OPEN_QUEUE else marked + told
+        yield from current + marked if action == _OPEN_QUEUE else marked + current
         if action == _CLOSE_QUEUE and wanted != state:
             yield from self.event(VC_QUEUE, queue, _CLOSE_QUEUE, "Close queue succeed")
 
@@ -159,16 +159,16 @@ class VolcanoQueues(Reconciler[str]):
         """The state as it is, what is to be done with it, and the mark to leave."""
         state = (queue.get("status") or {}).get("state") or ""
         held = self._is_held_closed(name, queue)
-        wish = self._wishes.get(name, "")
-        if wish == _OPEN_QUEUE and held:
+        requested = self._requested.get(name, "")
+        if requested == _OPEN_QUEUE and held:
             if self.queue.failures(name) + 1 < _TRIES:
                 raise QueueIsHeldClosed(f"queue {name} cannot be opened while its parent is closed")
-            wish = ""
-        self._wishes.pop(name, None)
-        if wish == _OPEN_QUEUE:
-            return state, wish, "false" if state != OPEN else None
-        if wish:
-            return state, wish, None
+            requested = ""
+        self._requested.pop(name, None)
+        if requested == _OPEN_QUEUE:
+            return state, requested, "false" if state != OPEN else None
+        if requested:
+            return state, requested, None
         if held and state in ("", OPEN):
             return state, _CLOSE_QUEUE, "true"
         if not held and _mark(queue) == "true" and state in (CLOSING, CLOSED):

@@ -1,9 +1,9 @@
 """DeviceQuotas: how many devices of a class a queue may hold.
 
 A queue's capability may name device classes: `deviceclass/<class>` limits the number of devices, and
-`<dimension>.deviceclass/<class>` the capacity that is asked of them; 0 is no limit. What a pod asks for is read from
+`<dimension>.deviceclass/<class>` the capacity that is asked of them; 0 is no limit. What a pod requests is read from
 its resource claims; a claim that pods of one queue share counts once for it. A group is let in if the queue may have
-what its minimum asks for besides what is used and what was promised to groups that were let in before. Without such a
+what its minimum requests besides what is used and what was promised to groups that were let in before. Without such a
 name in any capability nothing is counted.
 
 Invariant: `used` of a queue is the sum over the claims of its pods that have a place, each claim once.
@@ -41,7 +41,7 @@ class DeviceQuotas:
         """By queue, how many pods with a place use each claim."""
         self._used: dict[str, Counter[str]] = {}
         self._promised: dict[str, dict[str, Counter[str]]] = {}
-        """By queue, what groups that were let in will ask for: by the key of a shared claim, or of the group."""
+        """By queue, what groups that were let in will request: by the key of a shared claim, or of the group."""
         self._slips = round.quirks.device_minimums_slip
 
     @classmethod
@@ -62,11 +62,11 @@ class DeviceQuotas:
                     self.promise(job, line.get(job.queue, ()))
 
     def asks_for_some(self, job: Job) -> bool:
-        """Whether a group's minimum asks for devices, where any are limited."""
+        """Whether a group's minimum requests devices, where any are limited."""
         return self._devices is not None and bool(self._minimum(job))
 
     def lets_in(self, job: Job, line: Iterable[QuotaAccount]) -> bool:
-        """Whether each of the queues may have what the group's minimum asks for."""
+        """Whether each of the queues may have what the group's minimum requests."""
         least = self._minimum(job) if self._devices is not None else {}
         for account in line if least else ():
             capability = account.rules.capability or {}
@@ -91,7 +91,7 @@ class DeviceQuotas:
             promised.update({key: asked for key, asked in least.items() if not held[key]})
 
     def _minimum(self, job: Job) -> dict[str, Counter[str]]:
-        """What the part of a group's minimum that has no place yet asks for: by the key of a shared claim, and the rest
+        """What the part of a group's minimum that has no place yet requests: by the key of a shared claim, and the rest
         by the group's. In the original a shared claim counts for each pod."""
         found: dict[str, Counter[str]] = {}
         for task, times in self._least(job):
@@ -121,7 +121,7 @@ class DeviceQuotas:
                 yield first, least - placed
 
     def allows(self, task: Task, line: Iterable[QuotaAccount]) -> bool:
-        """Whether each of the queues may have what the pod's claims ask for on top of what it has."""
+        """Whether each of the queues may have what the pod's claims request on top of what it has."""
         if self._devices is None or not task.pod.resource_claims:
             return True
         claims = self._claims(task)
@@ -167,7 +167,7 @@ class DeviceQuotas:
 
 
 def asked_by(spec: ClaimSpec) -> Counter[str]:
-    """What a claim asks for, under the names of quotas. Of alternatives the first counts; a request for all devices
+    """What a claim requests, under the names of quotas. Of alternatives the first counts; a request for all devices
     of a node counts as one, because how many those are is known only on the node."""
     asked: Counter[str] = Counter()
     for slot in spec.slots:

@@ -1,4 +1,4 @@
-"""proportion: queues share the cluster by weight. What one does not ask for, the others get.
+"""proportion: queues share the cluster by weight. What one does not request, the others get.
 
 What each queue deserves is found by filling (volcano/queues/filling.py) when a round opens.
 """

@@ -2,4 +2,6 @@
 
 Reading order: `amounts` (resources), `tasks`, `queues`, `topology` (HyperNodes), `keys` and `ring`, `quirks` (what is
 fixed by default), `queue_explanation`, `round_figures`.
+
+Further modules: groups.
 """

@@ -79,9 +79,9 @@ def _sub_groups(documents: Iterable[Mapping[str, Any]]) -> Iterable[SubGroupPoli
         )
 
 
-def network_wish(annotations: Mapping[str, str]) -> dict[str, Any]:
+def network_preference(annotations: Mapping[str, str]) -> dict[str, Any]:
     """How close the members of a group of another API must be in the network, for which its API has no field. A mode
-    that is none counts as hard, and without a limit that asks for nothing; a limit is a number or a name."""
+    that is none counts as hard, and without a limit that requests nothing; a limit is a number or a name."""
     tier, mode = annotations.get(TIER_ANNOTATION, ""), annotations.get(MODE_ANNOTATION, "")
     if not tier and not mode:
         return {}
@@ -90,5 +90,5 @@ def network_wish(annotations: Mapping[str, str]) -> dict[str, Any]:
 
 
 def made_for(group: PodGroup) -> str:
-    """The name of whoever owns pods that came without a group, if it was made for them: its own name is a uid."""
+    """The name of the owner of pods that came without a group, if it was made for them: its own name is a uid."""
     return group.first_owner if group.name.startswith(_MADE) and group.api == _API else ""

@@ -1,5 +1,5 @@
 """The sums of a queue and the checks of a group, as one answer each: what `fairlead queue explain` and `fairlead
-explain job|podgroup` show of Volcano's manner. docs/volcano.md describes their JSON forms.
+explain job|podgroup` show of Volcano profiles. docs/volcano.md describes their JSON forms.
 
 Amounts are quantities as text, so that what is shown is what is meant; None is no limit.
 """
@@ -84,7 +84,7 @@ class QueueCheck:
 
 @dataclass(frozen=True, slots=True)
 class JobExplanation:
-    """A group in Volcano's manner: all that is said of any group, its queue, and the checks in their order."""
+    """A group of a Volcano profile: all that is said of any group, its queue, and the checks in their order."""
 
     gang: GangExplanation
     queue: str

@@ -1,7 +1,7 @@
 """Quirks: the behaviours of Volcano that Fairlead repairs by default and keeps on request.
 
 Each field is one behaviour and one row of docs/volcano-parity.md. True does as Volcano does; False, the default, does
-what the row's second column says. Code asks for the one behaviour that it has an alternative for, never for
+what the row's second column says. Code reads the one behaviour that it has an alternative for, never for
 "compatible" as a whole, so that a reader finds both sides of a difference by searching for one name.
 
 To add a behaviour: add a field below with `quirk(section, original, default)`, read it where the behaviour is decided,
@@ -211,7 +211,7 @@ class Quirks:
     rescheduling_confuses_names: bool = quirk(
         PLUGINS,
         "rescheduling confuses pods of one name in different namespaces",
-        "it tells them apart",
+        "it distinguishes them",
     )
     tdm_closes_at_midnight: bool = quirk(
         PLUGINS,
@@ -359,7 +359,7 @@ class Quirks:
     missing_template_stops_flow: bool = quirk(
         JOBS,
         "a JobFlow one of whose templates is missing has no status at all, and steps after it are not begun",
-        "the others go on and are told; the missing template is waited for",
+        "the others go on and are reported; the missing template is waited for",
     )
     template_keeps_deleted_jobs: bool = quirk(
         JOBS,
@@ -399,7 +399,7 @@ class Quirks:
     flow_probes_ignored_silently: bool = quirk(
         JOBS,
         "probes and patches of a JobFlow are stored and never looked at",
-        "the same, with a warning to whoever sends them",
+        "the same, with a warning to their sender",
     )
     queue_state_by_hand: bool = quirk(
         JOBS,

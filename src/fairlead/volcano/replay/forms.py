@@ -85,7 +85,7 @@ ROUND_FORM = RecordedForm(
     ("nodes", "pods", "conf", "after"),
     partial(complaint_about, fields=_ROUND),
     _round,
-    told_by=("conf", "nodes"),
+    recognised_by=("conf", "nodes"),
 )
 STORY_FORM = RecordedForm(
     "Volcano Jobs",

@@ -25,7 +25,7 @@ from fairlead.volcano.replay.room import Ahead, as_shown, as_taken, as_tried
 from fairlead.volcano.replay.trail import Lost, Trail
 from fairlead.volcano.rounds.action_table import run_actions
 from fairlead.volcano.rounds.closing import Closing, close_round
-from fairlead.volcano.rounds.opening import open_round
+from fairlead.volcano.rounds.opening import RoundContext, open_round
 from fairlead.volcano.rounds.round import Choices, Witness
 from fairlead.volcano.rounds.transaction import lack_of_room
 
@@ -111,7 +111,7 @@ class Guide(Choices, Witness):
     def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterator[str]:
         """Each time the one that the next recorded step is in. A trial that placed nothing was most likely in one that
         no step before the next commit is in. Also one that leaves no step matters, as it forgets what others were
-        told: so where that differs, any order is tried."""
+        offered: so where that differs, any order is tried."""
         about = job.name if self._action == "allocate" else f"{job.name} ({self._action})"
         variant = self.trail.variant(about)
         shuffled = Random(variant).sample(names, len(names)) if variant else list(names)
@@ -184,10 +184,10 @@ class Guide(Choices, Witness):
             raise Parted("node", step["node"], mine)
 
     def evicted(self, task: Task, preemptor: Task | None) -> None:
-        """Whom it is for is not told of evictions that were thought through before."""
+        """For whom it is is not recorded of evictions that were thought through before."""
         step = {"do": "evict", "pod": task.name}
-        told = preemptor is not None and "for" in self._peek()
-        self._meet({**step, "for": preemptor.name} if preemptor is not None and told else step)
+        selected = preemptor is not None and "for" in self._peek()
+        self._meet({**step, "for": preemptor.name} if preemptor is not None and selected else step)
 
     def committed(self) -> None:
         self._meet({"do": "commit"})
@@ -225,7 +225,7 @@ def _check_scores(recorded: dict[str, float], mine: dict[str, float], task: Task
 
 
 class ImagesSeen:
-    """How many nodes had an image when each node was last looked at, as far as a recording tells.
+    """How many nodes had an image when each node was last looked at, as far as a recording shows.
 
     Volcano counts an image's nodes when it comes to know a node, and its workers take up nodes in any order; so each
     node that has an image may have seen any number of them from one up. The scores of a round say which it was."""
@@ -296,7 +296,7 @@ class VolcanoReplay:
         ]
 
     def _replay(self) -> Iterator[tuple[str, Any, Any]]:
-        """Again and again, as long as what parted us tells something about what was left to chance, or a choice is left
+        """Again and again, as long as what parted us says something about what was left to chance, or a choice is left
         that could have been another."""
         images = ImagesSeen()
         trail = Trail()
@@ -337,8 +337,7 @@ class VolcanoReplay:
             uid="replay",
             now=_NOW,
             rng=Random(0),
-            choices=guide,
-            witness=guide,
+            context=RoundContext(choices=guide, witness=guide),
         )
         guide.round = round
         return round
@@ -433,12 +432,12 @@ def _jobs_of(field: str, round: Round) -> Iterator[str]:
 
 def _with_actions(steps: Sequence[Doc]) -> list[Doc]:
     """The steps, each with the action it belongs to."""
-    told: list[Doc] = []
+    selected: list[Doc] = []
     action = ""
     for step in steps:
         action = step.get("action", action)
-        told.append({**step, "action": action})
-    return told
+        selected.append({**step, "action": action})
+    return selected
 
 
 def _earlier(doc: Doc) -> tuple[str, str | None]:
@@ -451,7 +450,7 @@ def _earlier(doc: Doc) -> tuple[str, str | None]:
 
 def _says(mine: str, recorded: str, job: Job, name: str = "") -> bool:
     """Whether two texts are equal, of a group or of the pod that is named, where the task that is named as the origin
-    may be any that has errors, and its errors may be told in any way that chance allows."""
+    may be any that has errors, and its errors may be worded in any way that chance allows."""
     if mine == recorded:
         return True
     own = {job.tasks[uid].name: errors for uid, errors in job.fit_errors.items()}

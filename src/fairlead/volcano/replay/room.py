@@ -32,7 +32,7 @@ _FULL = 1.0
 def as_tried(
     task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64], ahead_now: Callable[[], Ahead]
 ) -> Iterator[int]:
-    """Rows best first; among equals, each time the one that the next recorded step is on, and where that tells nothing,
+    """Rows best first; among equals, each time the one that the next recorded step is on, and where that says nothing,
     one that no step for the task is on: a row that came to nothing before anybody was evicted leaves no name."""
     order = np.argsort(-scores, kind="stable")
     left = list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
@@ -48,7 +48,7 @@ def as_tried(
 def as_taken(
     jobs: Sequence[Job], ahead_now: Callable[[], Ahead], choose: Callable[[Sequence[str]], str]
 ) -> Iterator[Job]:
-    """Jobs that evict within themselves: each time the one that the next recorded step is for. Where that tells
+    """Jobs that evict within themselves: each time the one that the next recorded step is for. Where that says
     nothing, most likely one for which nothing is recorded: any of them, as one that would have got its place now may
     come to nothing once another has taken it. Or one that is named later: a node that came to nothing before anybody
     was evicted leaves no name."""

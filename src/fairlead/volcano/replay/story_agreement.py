@@ -194,28 +194,28 @@ class Agreement:
             shown[name] = _times_set(status)
         return shown
 
-    def _repeated(self, job: str, told: Doc) -> Doc:
+    def _repeated(self, job: str, recorded_part: Doc) -> Doc:
         """What a flow repeats from a Job's status; it may have looked before the last write to a Job that ended."""
-        unsure = ("runningDuration", "taskStatusCount") if self._has_just_ended(job, told.get("phase")) else ()
-        return {field: value for field, value in told.items() if field not in unsure}
+        unsure = ("runningDuration", "taskStatusCount") if self._has_just_ended(job, recorded_part.get("phase")) else ()
+        return {field: value for field, value in recorded_part.items() if field not in unsure}
 
-    def _listed(self, told: Doc) -> Doc:
-        """The end of a Job is told from its running time, which is as unsure."""
-        unsure = "endTimestamp" if self._has_just_ended(str(told["name"]), told.get("state")) else ""
-        return {field: value for field, value in told.items() if field != unsure}
+    def _listed(self, recorded_part: Doc) -> Doc:
+        """The end of a Job is computed from its running time, which is as unsure."""
+        unsure = "endTimestamp" if self._has_just_ended(str(recorded_part["name"]), recorded_part.get("state")) else ""
+        return {field: value for field, value in recorded_part.items() if field != unsure}
 
     def _has_just_ended(self, job: str, phase: str | None) -> bool:
         return phase in FINISHED and job not in self._ended
 
     def _events(self, recorded: Doc, own: Doc) -> Iterator[Difference]:
-        """An error that is tried again is told again, at times that depend on the machine: the first time counts. That
-        an action was put off is told late by the original, often a step later."""
+        """An error that is tried again is emitted again, at times that depend on the machine: the first time counts.
+        That an action was put off is emitted late by the original, often a step later."""
         shown = []
         for state, warned in zip((recorded, own), self._warned, strict=True):
-            told = {_event(event) for event in state.get("events") or () if event[3] in _EVENTS}
-            warned |= {event for event in told if _DELAYED.search(event[-1])}
-            shown.append(sorted(told - warned))
-            warned |= {event for event in told if event[2] == "Warning"}
+            recorded_part = {_event(event) for event in state.get("events") or () if event[3] in _EVENTS}
+            warned |= {event for event in recorded_part if _DELAYED.search(event[-1])}
+            shown.append(sorted(recorded_part - warned))
+            warned |= {event for event in recorded_part if event[2] == "Warning"}
         yield from _unequal("events", *shown)
         late = sorted(event for event in self._warned[0] - self._warned[1] if _DELAYED.search(event[-1]))
         if late:
@@ -237,8 +237,8 @@ def _leave_out_moving(recorded: Doc, own: Doc) -> None:
             for state in (recorded, own):
                 (state.get("pods") or {}).pop(name, None)
     for name, status in list(jobs.items()):
-        told = any(event[1] == name for event in recorded.get("events") or ())
-        if _phase(status) == PENDING and not told and not any(_is_group_of(name, group) for group in groups):
+        recorded_part = any(event[1] == name for event in recorded.get("events") or ())
+        if _phase(status) == PENDING and not recorded_part and not any(_is_group_of(name, group) for group in groups):
             for state in (recorded, own):
                 (state.get("jobs") or {}).pop(name, None)
                 for group in [one for one in state.get("podgroups") or () if _is_group_of(name, one)]:

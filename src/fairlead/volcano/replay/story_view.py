@@ -42,7 +42,7 @@ _SHOWN = {
 
 
 class StoryView:
-    """Looks at a StoryWorld; remembers what it has shown, because states tell what is new since the last look."""
+    """Looks at a StoryWorld; remembers what it has shown, because states list what is new since the last look."""
 
     def __init__(self, world: StoryWorld) -> None:
         self._world = world

@@ -104,8 +104,8 @@ class _Sessions:
         self._held += changes
         if now < self._next:
             return self._scheduler.step(now, (), replies) if replies else []
-        told, self._held = self._held, []
-        return self._scheduler.step(now, told, replies)
+        taken, self._held = self._held, []
+        return self._scheduler.step(now, taken, replies)
 
     def wake_at(self) -> float | None:
         due = self._scheduler.wake_at()
@@ -118,7 +118,7 @@ def _keys() -> KeyPair:
 
 
 def story_settings(quirks: Quirks = ORIGINAL) -> VolcanoSettings:
-    """What Volcano's controllers and admission were told where stories were recorded."""
+    """The settings of Volcano's controllers and admission where stories were recorded."""
     return VolcanoSettings(all_webhooks=True, quirks=quirks, make_keys=_keys)
 
 

@@ -1,6 +1,6 @@
 """Trail: choices that a recorded round leaves open, and the way back from those that led nowhere.
 
-A trial that comes to nothing leaves no name, so the steps of a recording do not tell which of several came first. Such
+A trial that comes to nothing leaves no name, so the steps of a recording do not show which of several came first. Such
 a choice is made at a step of the recording, among options of which the likeliest is given first. If the replay parts
 from the recording later on, the latest choice is ruled out at its step, and the round is replayed; where all options
 are ruled out, the choice before was wrong. If all steps were followed and what was said in the end differs, those it is
@@ -24,7 +24,7 @@ class _Choice(NamedTuple):
     about: str
     at: int
     among: Hashable
-    """Tells walks apart that are about the same and begin at the same step."""
+    """Distinguishes walks that are about the same and begin at the same step."""
     option: Hashable
 
 
@@ -35,7 +35,7 @@ class Trail:
         self._variants: Counter[str] = Counter()
 
     def variant(self, about: str) -> int:
-        """How often another order was asked for."""
+        """How often another order was requested."""
         return self._variants[about]
 
     def start(self) -> None:

@@ -64,8 +64,8 @@ class Arguments:
 
 
 def resource_weights(arguments: Arguments, prefix: str) -> dict[str, int]:
-    """What resources weigh, as binpack and network-topology-aware are told: cpu, memory, and those that are listed
-    under `<prefix>.resources`; a weight below zero is 1."""
+    """What resources weigh, as binpack and network-topology-aware are configured: cpu, memory, and those that are
+    listed under `<prefix>.resources`; a weight below zero is 1."""
     listed = arguments.names(f"{prefix}.resources")
     weights = {name: arguments.whole(f"{prefix}.resources.{name}", 1, least=0) for name in listed}
     for name in ("cpu", "memory"):

@@ -91,7 +91,7 @@ class AttachableVolumes:
 
 
 def attach_limit_name(driver: str) -> str:
-    """The name under which a driver's volumes are counted; long ones are cut and told apart by a hash."""
+    """The name under which a driver's volumes are counted; long ones are cut and distinguished by a hash."""
     if len(_PREFIX) + len(driver) < _LONGEST_NAME:
         return _PREFIX + driver
     return f"{_PREFIX}{driver[:23]}{sha1(driver.encode(), usedforsecurity=False).hexdigest()[:16]}"

@@ -132,7 +132,7 @@ _STATUSES = len(TaskStatus)
 
 
 class TaskCounts:
-    """How many tasks are in each status, and how many pending ones ask for nothing."""
+    """How many tasks are in each status, and how many pending ones request nothing."""
 
     __slots__ = ("allocated_class", "by_status", "pending_best_effort")
 
@@ -259,7 +259,7 @@ class Job(_Gang):
         self.role_total = sum(self.role_minimums.values())
         self.role_counts: dict[str, TaskCounts] = {}
         self.min_resources: Amounts | None = None if group.min_resources is None else Amounts.of(group.min_resources)
-        """None where the group names none, which orders and admission tell apart from an empty list."""
+        """None where the group names none, which orders and admission distinguish from an empty list."""
         self.preemptable = _flag(group.annotations, group.labels, default=False)
         self.revocable_zone = revocable_zone(group.annotations)
         self.topology = group.network_topology

@@ -1,4 +1,4 @@
-"""Narrowing: finds the group or queue over which rounds fail while nobody in particular is being tried.
+"""Narrowing: finds the group or queue over which rounds fail while no single job is being tried.
 
 A plugin that fails while it sums up all jobs, compares two of them, or closes a round does not say over whom. The next
 rounds are therefore run without half of the suspects each: a round that fails clears those it was run without, a round
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.volcano.rounds.partition import Partition
 
 SEARCH_AGAIN_AFTER = 60.0
-"""Seconds until the next search, when rounds fail whoever is left out."""
+"""Seconds until the next search, when rounds fail no matter what is left out."""
 _QUEUE = "queue "
 """How the keys of queues begin; a group's key is its namespace and name."""
 _WHOLE_ROUND = "a round with "
@@ -48,7 +48,7 @@ class Narrowing:
         return {*self._aside, *kept}
 
     def failed(self, partition: Partition, error: Exception, now: float) -> None:
-        """A round failed. Whoever took part remains under suspicion, and the next is left out."""
+        """A round failed. What took part remains under suspicion, and the next is left out."""
         if self._suspects:
             self._suspects = [key for key in self._suspects if key not in self._aside]
         elif now >= self._rests_until:
@@ -94,7 +94,7 @@ class Narrowing:
         return groups + [_QUEUE + name for name in objects.of(VC_QUEUE)]
 
     def _looks(self, key: str) -> object:
-        """What tells whether a culprit has changed. Of a queue that is nothing: its time has to pass."""
+        """What shows whether a culprit has changed. Of a queue that is nothing: its time has to pass."""
         return frozenset((pod.uid, id(pod.shape)) for pod in self.pods_of(key))
 
 

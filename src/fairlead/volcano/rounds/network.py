@@ -31,10 +31,10 @@ class Network:
         self._rows: dict[str, NDArray[np.int32]] = {}
 
     def tree(self) -> HyperNodeTree:
-        shelf = self._cluster.object_index.of(VC_HYPER_NODE)
-        if self._tree is None or self._version != shelf.version:
-            self._tree = HyperNodeTree(shelf.values(), dict(self._labels.values()))
-            self._version = shelf.version
+        kind_index = self._cluster.object_index.of(VC_HYPER_NODE)
+        if self._tree is None or self._version != kind_index.version:
+            self._tree = HyperNodeTree(kind_index.values(), dict(self._labels.values()))
+            self._version = kind_index.version
             self._rows.clear()
         return self._tree
 

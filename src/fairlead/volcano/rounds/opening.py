@@ -65,6 +65,17 @@ class CarriedOver:
     left_out: Collection[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RoundContext:
+    """What a round works with besides the cluster. Without `effects`, what its plugins ask for is dropped; `choices`
+    makes what Volcano leaves to chance, `witness` follows what happens, and `meter` takes times."""
+
+    effects: Effects | None = None
+    choices: Choices | None = None
+    witness: Witness | None = None
+    meter: Meter | None = None
+
+
 def open_round(
     cluster: Cluster,
     rounds: Rounds,
@@ -72,14 +83,12 @@ def open_round(
     uid: str,
     now: float,
     rng: Random,
-    effects: Effects | None = None,
     carried: CarriedOver | None = None,
-    choices: Choices | None = None,
-    witness: Witness | None = None,
-    meter: Meter | None = None,
+    context: RoundContext | None = None,
 ) -> Round:
-    """A round over the cluster as it is. Without `effects`, what its plugins ask for is dropped."""
-    carried = carried or CarriedOver()
+    """A round over the cluster as it is."""
+    carried, context = carried or CarriedOver(), context or RoundContext()
+    witness, meter = context.witness, context.meter
     cluster.begin_cycle()
     table = cluster.table
     rows = _rows(cluster, rounds)
@@ -93,7 +102,7 @@ def open_round(
         uid=uid,
         now=now,
         rng=rng,
-        effects=effects or Effects(),
+        effects=context.effects or Effects(),
         settings=rounds,
         cluster=cluster,
         resources=resources,
@@ -104,7 +113,7 @@ def open_round(
         total=_total(resources, rows),
         tiers=Tiers(rounds.tiers, disagreement_restarts=rounds.quirks.disagreement_restarts_tier),
         topology=network,
-        choices=choices or Choices(rng),
+        choices=context.choices or Choices(rng),
         witness=witness or Witness(),
         search=SearchState(carried.first_row, _shard(cluster, rounds, carried.own_nodes)),
         meter=meter,
@@ -212,7 +221,7 @@ def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
 
 
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
-    """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
+    """Pods of the round with where they stand: those on nodes, placed by any scheduler, and the waiting ones that are
     ours; ended ones count for their groups."""
     partition, alone = rounds.partition, rounds.partition.ring is None
     for pod_state in cluster.pods.values():

@@ -1,8 +1,8 @@
 """Round: one Volcano session, as its plugins and actions see it: jobs, queues, nodes, resources, and the plugins.
 
 The engine opens a round (volcano/rounds/opening.py), runs the configured actions over it (action_table.py) and closes
-it (closing.py). Everything that Volcano leaves to chance goes through `choices`, and everything that happens is told to
-`witness`, so that a recorded round can be followed.
+it (closing.py). Everything that Volcano leaves to chance goes through `choices`, and everything that happens is
+reported to `witness`, so that a recorded round can be followed.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _least_important(task: Task) -> tuple[float, ...]:
 
 
 class Witness:
-    """Is told what a round does. A subclass counts or compares; this one ignores it."""
+    """Gets what a round does. A subclass counts or compares; this one ignores it."""
 
     def action(self, name: str) -> None: ...
 

@@ -22,10 +22,10 @@ class Rounds:
     `quirks` are the behaviours of the original that are kept and not repaired. `slice` is the number of attempts after
     which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
     `partition` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
-    among what pods ask for. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
+    among what pods request. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
     room for them."""
 
-    made_by: ClassVar[str] = "fairlead.volcano.mode:RoundMode"
+    made_by: ClassVar[str] = "rounds"
     actions: tuple[str, ...]
     tiers: tuple[tuple[Enabled, ...], ...]
     configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

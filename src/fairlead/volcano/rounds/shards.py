@@ -20,7 +20,7 @@ from fairlead.volcano.rounds.partition import Sharding
 if TYPE_CHECKING:
     from collections import deque
 
-    from fairlead.core.state.object_index import Shelf
+    from fairlead.core.state.object_index import KindIndex
     from fairlead.volcano.records.topology import NodeShard
     from fairlead.volcano.rounds.partition import Partition
 
@@ -28,11 +28,11 @@ _NO_SHARD = "sharding is enabled but there is no NodeShard {name} for this sched
 
 
 class NodeShards:
-    """`shelf` has all of them."""
+    """`kind_index` has all of them."""
 
-    def __init__(self, shelf: Shelf, partition: Partition, complaints: deque[str]) -> None:
+    def __init__(self, kind_index: KindIndex, partition: Partition, complaints: deque[str]) -> None:
         self.partition = partition
-        self._shelf = shelf
+        self._kind_index = kind_index
         self._complaints = complaints
         self._seen = -1
         self._written: NodeShard | None = None
@@ -48,7 +48,7 @@ class NodeShards:
         self._catch_up()
         if self.partition.sharding is Sharding.NONE:
             return []
-        shard: NodeShard | None = self._shelf.get(self.partition.shard)
+        shard: NodeShard | None = self._kind_index.get(self.partition.shard)
         if shard is None or shard is self._written:
             return []
         self._written = shard
@@ -59,12 +59,12 @@ class NodeShards:
         return [Write(Verb.PATCH, VC_NODE_SHARD, "", shard.name, {"status": body}, subresource="status")]
 
     def _catch_up(self) -> None:
-        if self._seen == self._shelf.version or self.partition.sharding is Sharding.NONE:
+        if self._seen == self._kind_index.version or self.partition.sharding is Sharding.NONE:
             return
-        self._seen, self._written = self._shelf.version, None
-        shard: NodeShard | None = self._shelf.get(self.partition.shard)
+        self._seen, self._written = self._kind_index.version, None
+        shard: NodeShard | None = self._kind_index.get(self.partition.shard)
         if shard is None:
             self._complaints.append(_NO_SHARD.format(name=self.partition.shard))
             return
-        others = (one.in_use for name, one in self._shelf.items() if name != shard.name)
+        others = (one.in_use for name, one in self._kind_index.items() if name != shard.name)
         self._own = shard.desired.difference(*others)

@@ -1,6 +1,6 @@
 """RoundTally: what is counted over the rounds of a profile, and how its queues and jobs stand, for metrics.
 
-It is the Witness of every round. Counts of a job are dropped with the job. Figures are made when they are asked for,
+It is the Witness of every round. Counts of a job are dropped with the job. Figures are made when they are requested,
 from the round that was closed last.
 """
 

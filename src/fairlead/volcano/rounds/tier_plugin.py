@@ -1,4 +1,4 @@
-"""TierPlugin: a policy in Volcano's manner, with one optional method per registration point, grouped by subject.
+"""TierPlugin: a policy of a Volcano profile, with one optional method per registration point, grouped by subject.
 
 How to write a tier plugin
     Subclass TierPlugin, set `name`, take the configuration's arguments in the constructor (already parsed values), and
@@ -268,7 +268,7 @@ SWITCHES: Mapping[str, tuple[str, ...]] = {
 @dataclass(frozen=True, slots=True, eq=False)
 class Enabled:
     """A plugin in its tier. `switches` are the ones that the configuration names, spelt as there; the others are on
-    (`enableHierarchy`, which is off by default, is the plugin's own business)."""
+    (`enableHierarchy`, which is off by default, is read by the plugin itself)."""
 
     plugin: TierPlugin
     switches: Mapping[str, bool] = field(default_factory=dict)

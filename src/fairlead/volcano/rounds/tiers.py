@@ -178,7 +178,7 @@ class VictimQuestions(_Questions):
     """Which tasks may be evicted."""
 
     witness: Witness | None = None
-    """Who is told of the votes, if anybody."""
+    """What is notified of the votes, if anything."""
 
     def _victims(self, point: str, evictor: Task | GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         if self.witness is None or not self.witness.wants_votes(evictor):
@@ -313,14 +313,14 @@ class Tiers(OrderQuestions, NodeQuestions, VictimQuestions, JobQuestions, Simula
     listed last answers both times."""
 
     def allocated(self, task: Task) -> Status | None:
-        """All plugins are told; the last failure counts."""
+        """All plugins are notified; the last failure counts."""
         failure: Status | None = None
-        for tell in self._each("allocated"):
-            said: Status | None = tell(task)
+        for notify in self._each("allocated"):
+            said: Status | None = notify(task)
             if said is not None and not said.ok:
                 failure = said
         return failure
 
     def deallocated(self, task: Task) -> None:
-        for tell in self._each("deallocated"):
-            tell(task)
+        for notify in self._each("deallocated"):
+            notify(task)

@@ -1,10 +1,11 @@
-"""What a round writes to the API: statuses of groups, queues and pods, evictions, and the events that tell of them."""
+"""What a round writes to the API: statuses of groups, queues and pods, evictions, and the events about them."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import status_patch
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -34,16 +35,16 @@ class RoundWriter:
     def __init__(self, name: str, recorder: EventRecorder) -> None:
         self._name = name
         self._recorder = recorder
-        self.told = WrittenStatuses()
+        self.written = WrittenStatuses()
 
     # ---- the end of a round ----
 
     def closing(self, round: Round, closing: Closing) -> list[Write]:
         writes: list[Write] = []
-        self.told.holding = False
+        self.written.holding = False
         gathering: set[str] = set()
         for group in closing.groups:
-            if self.told.is_gathering(group, round.now):
+            if self.written.is_gathering(group, round.now):
                 gathering.add(group.job.uid)
             else:
                 writes += self._group(round, group)
@@ -52,12 +53,12 @@ class RoundWriter:
                 writes += self._pod(round, pod)
         writes += self._queues(round, closing)
         for (_, note), job in round.outcome.notes.items():
-            writes += self._tell(round, job, kind="Normal", reason="Unschedulable", note=note)
-        self.told.keep((group.job.group.uid for group in closing.groups), len(closing.pods))
+            writes += self._emit_event(round, job, kind="Normal", reason="Unschedulable", note=note)
+        self.written.keep((group.job.group.uid for group in closing.groups), len(closing.pods))
         return writes
 
     def _group(self, round: Round, report: GroupReport) -> list[Write]:
-        if self.told.is_binding(report, round.now) or self.told.is_counting(report, round.now):
+        if self.written.is_binding(report, round.now) or self.written.is_counting(report, round.now):
             return []
         job, changed = report.job, report.changed and self._is_new_status(report)
         group = job.group
@@ -67,20 +68,23 @@ class RoundWriter:
             if not waiting:
                 return writes  # its pods are being bound: the original warns that none of them is unschedulable
             note = f"{waiting}/{len(job.tasks)} tasks in gang unschedulable: {job.fit_error()}"
-            return writes + self._tell(round, job, kind="Warning", reason="Unschedulable", note=note)
+            return writes + self._emit_event(round, job, kind="Warning", reason="Unschedulable", note=note)
         if changed and job.tasks:
-            writes += self._tell(round, job, kind="Normal", reason="Scheduled", note="pod group is ready")
+            writes += self._emit_event(round, job, kind="Normal", reason="Scheduled", note="pod group is ready")
         return writes
 
     def _is_new_status(self, report: GroupReport) -> bool:
         group, said = report.job.group, (report.phase, report.counted, said_of(report.conditions))
-        return self.told.is_new(VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said)
+        return self.written.is_new(VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said)
 
-    def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
-        if not self.told.is_news(job.group.uid, kind, reason, note, round.now):
+    def _emit_event(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
+        if not self.written.is_news(job.group.uid, kind, reason, note, round.now):
             return []
         return self._recorder.record(
-            job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
+            job.group,
+            EventText(kind=kind, reason=reason, action=reason, note=note),
+            now=round.now,
+            controller=self._name,
         )
 
     def _pod(self, round: Round, report: PodReport) -> list[Write]:
@@ -95,7 +99,7 @@ class RoundWriter:
             nominated=report.nominated or None,
         )
         said = (report.reason, report.message, report.nominated)
-        if patch is None or not self.told.is_new(
+        if patch is None or not self.written.is_new(
             kinds.POD, patch.namespace, patch.name, version=pod_state.seen.resource_version, said=said
         ):
             return []
@@ -103,12 +107,9 @@ class RoundWriter:
             patch,
             *self._recorder.record(
                 pod_state.seen,
+                EventText(kind="Warning", reason="FailedScheduling", action="Scheduling", note=report.message),
                 now=round.now,
                 controller=self._name,
-                kind="Warning",
-                reason="FailedScheduling",
-                action="Scheduling",
-                note=report.message,
             ),
         ]
 
@@ -120,7 +121,7 @@ class RoundWriter:
                 listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
                 gone = {resource: None for resource in known or () if resource not in units}
                 said = listed | gone
-                if self.told.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
+                if self.written.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
                     yield _status(VC_QUEUE, "", name, {"allocated": said})
 
     def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:
@@ -133,12 +134,9 @@ class RoundWriter:
             writes += [patch] if patch is not None else []
             writes += self._recorder.record(
                 pod,
+                EventText(kind="Warning", reason="FailedScheduling", action="Scheduling", note=reason),
                 now=now,
                 controller=self._name,
-                kind="Warning",
-                reason="FailedScheduling",
-                action="Scheduling",
-                note=reason,
             )
         return writes
 
@@ -159,17 +157,17 @@ class RoundWriter:
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options, note=("", reason))
         writes = [_disruption(task, reason, round.now), delete]
         writes += self._recorder.record(
-            pod, now=round.now, controller=self._name, kind="Warning", reason="Evict", action="Evict", note=reason
+            pod,
+            EventText(kind="Warning", reason="Evict", action="Evict", note=reason),
+            now=round.now,
+            controller=self._name,
         )
         if task.job is not None:
             writes += self._recorder.record(
                 task.job.group,
+                EventText(kind="Normal", reason="Evict", action="Evict", note=reason),
                 now=round.now,
                 controller=self._name,
-                kind="Normal",
-                reason="Evict",
-                action="Evict",
-                note=reason,
             )
         return writes
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from fairlead.core.model.kinds import Kind
     from fairlead.volcano.rounds.closing import GroupReport
 
-_TOLD_AGAIN_AFTER = 30 * 60.0
-"""Seconds after which an Event is told again although it says the same; the API server forgets Events in an hour."""
+_REPEATED_AFTER = 30 * 60.0
+"""Seconds after which an Event is emitted again although it says the same; the API server forgets Events in an hour."""
 _QUIET = 2.0
 """Seconds for which numbers must stand before they are written, and between two writes of a queue's sums."""
 _LONGEST_HELD = 30.0
@@ -113,11 +113,11 @@ class WrittenStatuses:
     # ---- events ----
 
     def is_news(self, uid: str, kind: str, reason: str, note: str, now: float) -> bool:
-        """Whether an Event about a group says what was not told lately. What is told takes back what contradicts it:
-        that a group is ready, and that it waits."""
+        """Whether an Event about a group says what was not emitted lately. What is emitted takes back what contradicts
+        it: that a group is ready, and that it waits."""
         key = (uid, kind, reason)
         known = self._events.get(key)
-        if known is not None and known[0] == note and now - known[1] < _TOLD_AGAIN_AFTER:
+        if known is not None and known[0] == note and now - known[1] < _REPEATED_AFTER:
             return False
         for other in (("Normal", "Scheduled"), ("Warning", "Unschedulable")):
             if other != (kind, reason):

@@ -29,13 +29,13 @@ class HyperNodeDomains:
     def events(self) -> Sequence[Interest]:
         return (Interest(ClusterEvent(HYPER_NODE_EVENTS, ActionType.ALL)),)
 
-    def domains(self, gang: Gang, wish: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
+    def domains(self, gang: Gang, wanted: NetworkTopology, cluster: Cluster) -> Sequence[GangDomain] | Status:
         """One placement per HyperNode that is near enough; where members run already, those that have all of them."""
         network = network_index(cluster)
         tree = network.tree()
         if not tree.ready:
             return unschedulable(NO_TREE)
-        limit = _limit(wish, tree)
+        limit = _limit(wanted, tree)
         if isinstance(limit, Status):
             return limit
         around = _around_members(gang, cluster, tree)
@@ -49,13 +49,13 @@ class HyperNodeDomains:
         ]
 
 
-def _limit(wish: NetworkTopology, tree: HyperNodeTree) -> int | Status:
-    if not wish.hard:
+def _limit(wanted: NetworkTopology, tree: HyperNodeTree) -> int | Status:
+    if not wanted.hard:
         return tree.tier(tree.root) - 1  # and then anywhere
-    if wish.highest_tier is not None:
-        return wish.highest_tier
-    tier = tree.tier_named(wish.highest_tier_name)
-    return unschedulable(f'no HyperNode is of a tier named "{wish.highest_tier_name}"') if tier is None else tier
+    if wanted.highest_tier is not None:
+        return wanted.highest_tier
+    tier = tree.tier_named(wanted.highest_tier_name)
+    return unschedulable(f'no HyperNode is of a tier named "{wanted.highest_tier_name}"') if tier is None else tier
 
 
 def _around_members(gang: Gang, cluster: Cluster, tree: HyperNodeTree) -> list[str]:

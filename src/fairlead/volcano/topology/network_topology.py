@@ -152,7 +152,7 @@ class NetworkTopologyAware(TierPlugin):
         return scores * (_BEST * self._weight)
 
     def _closeness(self, task: Task, sub_job: SubJob, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """How low the tier is that a row shares with the job's HyperNode; equals are told apart by how many tasks of
+        """How low the tier is that a row shares with the job's HyperNode; equals are distinguished by how many tasks of
         the sub-job are there."""
         if not task.hyper_node:
             return np.zeros(len(rows), dtype=np.float64)

@@ -68,7 +68,7 @@ CONNECTION = (
 
 
 def parse(command: VcCommand, words: Sequence[str]) -> dict[str, Any] | None:
-    """The values of a command's flags by name; None if help is asked for. Raises UsageFault."""
+    """The values of a command's flags by name; None if help is requested. Raises UsageFault."""
     values: dict[str, Any] = {flag.name: flag.value for flag in command.flags}
     by_name = {flag.name: flag for flag in command.flags}
     by_short = {flag.short: flag for flag in command.flags if flag.short}

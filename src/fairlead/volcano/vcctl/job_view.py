@@ -137,9 +137,9 @@ def _events(events: list[Doc], now: float) -> Iterator[str]:
     yield _row(*["-------"] * 5)
     for event in events:
         source = event.get("source") or {}
-        told = ", ".join(filter(None, (source.get("component"), source.get("host"))))
+        source_text = ", ".join(filter(None, (source.get("component"), source.get("host"))))
         yield _row(
-            event.get("type"), event.get("reason"), _ages(event, now), told, (event.get("message") or "").strip()
+            event.get("type"), event.get("reason"), _ages(event, now), source_text, (event.get("message") or "").strip()
         )
 
 

@@ -161,7 +161,7 @@ def test_without_a_word_everything_that_waits_is_grouped_by_reason(cluster: Path
     assert told(cluster).output.startswith("5 pods: 0/2 nodes are available")
 
 
-def test_a_pod_of_another_scheduler_is_told_what_is_served(cluster: Path) -> None:
+def test_a_pod_of_another_scheduler_is_shown_what_is_served(cluster: Path) -> None:
     result = told(cluster, "pod", "lost", "-n", "other")
     assert result.exit_code == WAITS
     assert 'nobody schedules pods with schedulerName "volcano" here' in " ".join(result.output.split())
@@ -177,7 +177,7 @@ def test_a_kind_is_called_as_kubectl_calls_it(cluster: Path, words: str) -> None
     assert "Deployment default/web" in told(cluster, *words.split()).output
 
 
-def test_a_pod_that_no_scheduler_tried_is_told_its_scheduler_name() -> None:
+def test_a_pod_that_no_scheduler_tried_is_shown_its_scheduler_name() -> None:
     with Harness(nodes=1, schedulers=[], housekeeping="") as cluster:
         cluster.apply(pod("lost").scheduled_by("another"))
         result = told(Path(cluster.serve()))

@@ -14,7 +14,7 @@ from fairlead.cli.roles.documents import cluster_rules, rules_of
 from fairlead.cli.roles.ways import WAYS
 from fairlead.console.roles.grants import PLUGINS, Grant, of_controller, of_task
 from fairlead.console.roles.needs import Needs, Tasks, tasks_of_plugins
-from fairlead.console.roles.review import ACCESS_REVIEW, lacking, tell_what_is_lacking
+from fairlead.console.roles.review import ACCESS_REVIEW, lacking, log_missing_rights
 from fairlead.core.model.flow import Doc, Watch, Write
 from fairlead.core.model.kinds import POD, SERVICE
 from fairlead.errors import Unreachable
@@ -123,7 +123,7 @@ async def test_what_is_lacking_is_said_with_what_does_not_work(caplog: pytest.Lo
     watches = [Watch(POD), Watch(SERVICE, optional=True)]
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         logging.getLogger("fairlead").propagate = True
-        await tell_what_is_lacking(Reviewer([]), Tasks().needs(watches), [])  # type: ignore[arg-type]
+        await log_missing_rights(Reviewer([]), Tasks().needs(watches), [])  # type: ignore[arg-type]
     assert "this account may not list pods, watch pods: this process waits until it may" in caplog.text
     assert "this account may not list services, watch services: it counts as empty" in caplog.text
 
@@ -134,7 +134,7 @@ async def test_a_server_without_reviews_stops_nobody(caplog: pytest.LogCaptureFi
             raise Unreachable("no answer")
 
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
-        await tell_what_is_lacking(Silent(), Needs((BINDING,)), ("", ""))  # type: ignore[arg-type]
+        await log_missing_rights(Silent(), Needs((BINDING,)), ("", ""))  # type: ignore[arg-type]
 
 
 def test_the_command_prints_roles_and_bindings() -> None:

@@ -97,3 +97,16 @@ def test_an_updated_group_is_what_the_original_makes_of_it(version: str, case: d
         metadata["resourceVersion"] = there["metadata"]["resourceVersion"]
     new = {**case["new"], "metadata": metadata}
     agree(case["answer"], performed(store, write(Verb.UPDATE, new, case["subresource"])))
+
+
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
+def test_who_writes_a_field_that_is_dropped_is_warned(version: str) -> None:
+    spec = {
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        "resourceClaims": [{"name": "cards", "resourceClaimName": "cards"}],
+    }
+    body = {"apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
+    warnings: list[str] = []
+    stored = store_with().perform(write(Verb.CREATE, body), warnings=warnings)
+    assert "resourceClaims" not in stored["spec"]
+    assert warnings == ["spec.resourceClaims is dropped: claims of groups are not served, name the claim in each pod"]

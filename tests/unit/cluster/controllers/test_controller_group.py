@@ -60,7 +60,7 @@ def test_a_member_for_owned_pods_is_shown_those_that_have_or_had_an_owner() -> N
     assert [line for line in diary if "sees" in line] == ["jobs sees owned", "jobs sees owned"]
 
 
-def test_a_member_for_owned_pods_hears_of_the_end_of_one_that_it_knows_from_a_reply_alone() -> None:
+def test_a_member_for_owned_pods_sees_the_end_of_one_that_it_knows_from_a_reply_alone() -> None:
     world, diary = Documents(), []  # type: ignore[var-annotated]
     member = Member(world, "jobs", Watch(POD), diary=diary)
     member.only_owned_pods = True

@@ -29,9 +29,9 @@ def mirror() -> Mirror:
     return Mirror()
 
 
-def test_a_reply_counts_before_the_watch_tells_it(mirror: Mirror) -> None:
+def test_a_reply_counts_before_the_watch_shows_it(mirror: Mirror) -> None:
     view = FreshView(mirror)
-    view.told(POD, _pod(5))
+    view.written(POD, _pod(5))
     assert view.get(POD, "default", "p") == _pod(5)
     mirror.pod = _pod(4)
     view.seen(POD, _pod(4), gone=False)
@@ -52,6 +52,6 @@ def test_what_was_deleted_is_gone_though_the_view_still_has_it(mirror: Mirror) -
 
 def test_an_object_that_others_deleted_is_gone(mirror: Mirror) -> None:
     view = FreshView(mirror)
-    view.told(POD, _pod(5))
+    view.written(POD, _pod(5))
     view.seen(POD, _pod(5), gone=True)
     assert view.get(POD, "default", "p") is None

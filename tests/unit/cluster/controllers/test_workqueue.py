@@ -43,7 +43,7 @@ class Planter(Reconciler[str]):
         self.visits.append(key)
         wish = self.wishes.get(key, 0)
         if wish < 0:
-            raise ValueError("nobody can plant less than nothing")
+            raise ValueError("a negative number cannot be planted")
         plants = self.known.get(key, {})
         for _ in range(wish - len(plants)):
             yield create(CONFIG_MAP, {"metadata": {"namespace": key, "generateName": "plant-"}})
@@ -77,7 +77,7 @@ def test_a_key_is_not_visited_while_its_writes_are_under_way(world: Documents, p
     assert len(planter.step(2, [], [reply])) == 1
 
 
-def test_a_creation_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
+def test_a_creation_counts_before_the_watch_shows_it(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     reply, change = created(world, write, "plant-1")
     assert planter.step(1, [wish(world, "a", 1)], [reply]) == []
@@ -109,7 +109,7 @@ def test_a_watch_that_is_faster_than_the_reply_is_believed(world: Documents, pla
     assert len(planter.step(2, [], [reply])) == 1  # the plant is not brought back to life
 
 
-def test_a_deletion_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
+def test_a_deletion_counts_before_the_watch_shows_it(world: Documents, planter: Planter) -> None:
     change = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}})
     (write,) = planter.step(0, [change], [])
     stale = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}, "data": {"old": "news"}})
@@ -126,7 +126,7 @@ def test_a_raising_key_is_recorded_and_retried_and_does_not_stop_the_others(worl
     writes = planter.step(0, [wish(world, "bad", -1), wish(world, "good", 1)], [])
     assert [write.namespace for write in writes] == ["good"]
     (trouble,) = planter.errors
-    assert (trouble.key, trouble.message) == ("bad", "ValueError: nobody can plant less than nothing")
+    assert (trouble.key, trouble.message) == ("bad", "ValueError: a negative number cannot be planted")
     assert planter.wake_at() == pytest.approx(0.005)
     planter.step(0.005, [], [])
     assert planter.wake_at() == pytest.approx(0.015)
@@ -158,7 +158,7 @@ def test_a_conflict_is_retried_without_a_record(world: Documents, planter: Plant
     assert not planter.errors
 
 
-def test_the_servers_wish_to_be_left_alone_is_respected(world: Documents, planter: Planter) -> None:
+def test_the_servers_retry_after_is_respected(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     planter.step(1, [], [refused(write, TooManyRequests("later", retry_after=30))])
     assert planter.wake_at() == 31
@@ -176,6 +176,25 @@ def test_deleting_what_is_gone_is_a_success(world: Documents, planter: Planter) 
     planter.step(1, [], [refused(write, NotFound("gone"))])
     assert planter.known["a"] == {}
     assert not planter.errors
+
+
+def test_a_deletion_that_the_view_does_not_show_yet_is_not_repeated_at_once(world: Documents) -> None:
+    class Sweeper(Planter):
+        """Deletes what its view shows, of a kind that it does not watch."""
+
+        watches = (Watch(NAMESPACE),)
+
+        def visit(self, key: str, now: float) -> Iterable[Write]:
+            yield delete(CONFIG_MAP, {"metadata": {"namespace": key, "name": "leaf", "uid": "u"}})
+
+    sweeper = Sweeper(world)
+    sweeper.queue.add("a")
+    (write,) = sweeper.step(0, [], [])
+    assert sweeper.step(1, [], [refused(write, NotFound("gone"))]) == []
+    again = sweeper.wake_at()
+    assert again is not None
+    assert again > 1
+    assert len(sweeper.step(again, [], [])) == 1
 
 
 def test_what_a_controller_raises_over_a_reply_costs_neither_the_key_nor_the_step(

@@ -1,60 +1,17 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pytest
 
 from fairlead.cluster.kubelets.kubelet import Kubelet, PodScript
 from fairlead.cluster.kubelets.simulated_nodes import fails_from, is_simulated, simulated_node
-from fairlead.core.model.flow import Doc, Reply, Verb, Write
-from fairlead.core.model.kinds import LEASE, NODE, POD, Kind
+from fairlead.core.model.flow import Reply, Verb, Write
+from fairlead.core.model.kinds import LEASE, NODE, POD
 from fairlead.errors import AlreadyExists, NotFound
-from fairlead.testing.builders import PodBuilder, node, pod
-from tests.support.controllers import Documents, patched, refused, said
-
-
-class Site:
-    """A kubelet with one node in a world that obeys every write at once."""
-
-    def __init__(self, **options: Any) -> None:
-        self.world = Documents()
-        self.kubelet = Kubelet(self.world, rng=Random(1), renew_interval=None, **options)
-        self.put(NODE, node("n").doc(), at=0.0)
-
-    def put(self, kind: Kind, doc: Doc, *, at: float) -> list[Write]:
-        return self.obey(self.kubelet.step(at, [self.world.put(kind, doc)], []), at)
-
-    def bind(self, builder: PodBuilder, *, at: float = 0.0) -> list[Write]:
-        return self.put(POD, builder.on("n").doc(), at=at)
-
-    def step(self, at: float) -> list[Write]:
-        return self.obey(self.kubelet.step(at, [], []), at)
-
-    def obey(self, writes: list[Write], at: float) -> list[Write]:
-        done = []
-        while writes := said(writes):
-            done += writes
-            changes, replies = [], []
-            for write in writes:
-                doc = self.world.get(write.kind, write.namespace, write.name)
-                assert doc is not None
-                if write.verb is Verb.DELETE:
-                    changes.append(self.world.remove(write.kind, write.namespace, write.name))
-                else:
-                    changes.append(self.world.put(write.kind, patched(doc, write)))
-                replies.append(Reply(write, changes[-1].doc))
-            writes = self.kubelet.step(at, changes, replies)
-        return done
-
-    def status(self, name: str = "p") -> Doc:
-        doc = self.world.get(POD, "default", name)
-        assert doc is not None
-        status: Doc = doc["status"]
-        return status
-
-    def conditions(self) -> dict[str, str]:
-        return {one["type"]: one["status"] for one in self.status()["conditions"]}
+from fairlead.testing.builders import node, pod
+from tests.support.controllers import Documents, refused, said
+from tests.support.kubelet_site import Site
 
 
 @pytest.fixture
@@ -296,6 +253,6 @@ def test_a_simulated_node_has_what_schedulers_and_people_look_for() -> None:
     ("text", "since"),
     [(None, None), ("false", None), ("true", float("-inf")), ("1970-01-01T00:01:00Z", 60.0)],
 )
-def test_a_node_fails_when_told_to(text: str | None, since: float | None) -> None:
+def test_a_node_fails_when_set_to(text: str | None, since: float | None) -> None:
     doc = {"metadata": {"annotations": {} if text is None else {"fairlead.io/fail": text}}}
     assert fails_from(doc) == since

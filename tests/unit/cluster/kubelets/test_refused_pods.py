@@ -36,7 +36,7 @@ def steps(*docs: Doc, replace: bool) -> tuple[RefusedPods, list[Write]]:
     return controller, controller.step(0.0, changes, [])
 
 
-def test_they_are_counted_and_told_of_and_nothing_else_happens() -> None:
+def test_they_are_counted_and_reported_and_nothing_else_happens() -> None:
     others = (refused("evicted", reason="Evicted"), refused("theirs", scheduler="default-scheduler"))
     controller, writes = steps(refused("one"), *others, replace=False)
     assert controller.counts == {"OutOfcpu": 1}

@@ -9,14 +9,15 @@ from typing import Any
 
 import aiohttp
 
+from fairlead.cluster.server.asking import Asked
 from fairlead.cluster.server.explaining import Explainer, explanation_path
-from fairlead.cluster.server.ops_server import OpsServer, Vitals
+from fairlead.cluster.server.ops_server import OpsServer, Pages, Vitals
 from fairlead.cluster.server.port_guard import OneToken
 from fairlead.core.model.explanation import Explanation
 from fairlead.core.model.flow import Doc
 
 
-class Asked:
+class Served:
     """A server and a client of it."""
 
     def __init__(self, **more: Any) -> None:
@@ -29,10 +30,8 @@ class Asked:
         )
         self.server = OpsServer(
             vitals=vitals,
-            metrics=self._metrics,
-            reset=self._reset,
-            config=lambda: {"kind": "X"},
-            explainers=[self._ask],
+            pages=Pages(metrics=self._metrics, reset=self._reset, config=lambda: {"kind": "X"}),
+            asked=Asked([self._ask]),
             **more,
         )
 
@@ -66,8 +65,8 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked(**more: Any) -> AsyncIterator[Asked]:
-    one = Asked(**more)
+async def asked(**more: Any) -> AsyncIterator[Served]:
+    one = Served(**more)
     await one.server.start()
     try:
         yield one
@@ -75,7 +74,7 @@ async def asked(**more: Any) -> AsyncIterator[Asked]:
         await one.server.stop()
 
 
-async def test_health_is_ok_in_one_word_or_told_in_full() -> None:
+async def test_health_is_ok_in_one_word_or_reported_in_full() -> None:
     async with asked() as ops:
         assert await ops.get("/healthz") == (200, "ok")
         assert await ops.get("/livez") == (200, "ok")

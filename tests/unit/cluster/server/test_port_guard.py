@@ -60,7 +60,7 @@ async def test_who_may_read_the_path_is_let_in_and_asked_about_once() -> None:
         ("Basic good", "get", Forbidden, 'forbidden: User "system:anonymous" cannot get path "/metrics"'),
     ],
 )
-async def test_others_are_told_what_kube_scheduler_tells(
+async def test_others_get_what_kube_scheduler_answers(
     authorization: str, verb: str, error: type[ApiError], message: str
 ) -> None:
     with pytest.raises(error) as refused:

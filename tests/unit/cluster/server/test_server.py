@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from fairlead.cluster.server.pki import Credentials, write_private
+from fairlead.cluster.server.server import Probes
 from fairlead.core.model.attendance import Attendance
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.kinds import CONFIG_MAP, POD
@@ -45,7 +46,7 @@ def test_readiness_is_somebody_elses_to_say(credentials: Credentials) -> None:
         assert (await client.ask("GET", "/readyz"))[0] == 503
         assert (await client.ask("GET", "/livez"))[0] == 200
 
-    run(credentials, story, ready=lambda: False)
+    run(credentials, story, probes=Probes(ready=lambda: False))
 
 
 def test_discovery_names_kinds_verbs_and_short_names_in_both_forms(credentials: Credentials) -> None:
@@ -157,7 +158,7 @@ def test_all_events_of_a_watch_have_the_form_that_was_asked_for(
     run(credentials, story)
 
 
-def test_a_watch_from_a_forgotten_version_is_told_so_in_the_stream(credentials: Credentials) -> None:
+def test_a_watch_from_a_forgotten_version_gets_that_reason_in_the_stream(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         client.store._history.log(CONFIG_MAP).compacted = 10_000
         status, event = await client.ask("GET", f"{MAPS}?watch=1&resourceVersion=1")
@@ -290,7 +291,7 @@ def test_credentials_kept_in_a_directory_are_used_again(tmp_path: Path) -> None:
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in tmp_path.iterdir())
 
 
-def test_the_server_listens_on_loopback_unless_told_otherwise(credentials: Credentials) -> None:
+def test_the_server_listens_on_loopback_unless_set_otherwise(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         assert client.server.url.startswith("https://127.0.0.1:")
         assert client.server.port > 0

@@ -17,6 +17,7 @@ import pytest
 
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import Connection
+from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Server
 from fairlead.cluster.store.store import Store
@@ -74,7 +75,7 @@ def test_a_server_that_stops_leaves_no_connection_of_a_silent_client_open(creden
         return connection
 
     async def serve() -> ssl.SSLSocket:
-        server = Server(store, token="t", tls=credentials.tls())
+        server = Server(store, token="t", at=Endpoint(tls=credentials.tls()))
         await server.start()
         client = await asyncio.to_thread(get, server.port)
         await server.stop()

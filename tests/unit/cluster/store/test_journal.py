@@ -126,7 +126,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path)
 
 
-def test_a_full_disk_changes_nothing_and_tells_nobody(tmp_path: Path) -> None:
+def test_a_full_disk_changes_nothing_and_shows_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     store = Store(clock=lambda: 1.7e9, rng=random.Random(3), journal=journal)
     create(store, "before")

@@ -65,6 +65,22 @@ def test_times_and_bytes_must_be_readable() -> None:
     assert complaint(SECRET, {"data": {"a": "@@@"}}) == "illegal base64 data at input byte 0"
 
 
+@pytest.mark.parametrize(
+    ("time", "part"),
+    [
+        ("2024-02-31T00:00:00Z", "day"),
+        ("2024-13-01T00:00:00Z", "month"),
+        ("2024-01-01T24:00:00.000000Z", "hour"),
+        ("2024-01-01T00:60:00Z", "minute"),
+        ("2024-01-01T00:00:60+01:00", "second"),
+    ],
+)
+def test_a_moment_that_never_is_is_refused(time: str, part: str) -> None:
+    """It would break whoever shows it later, such as a table of Events."""
+    assert complaint(LEASE, {"spec": {"renewTime": time}}) == f'parsing time "{time}": {part} out of range'
+    assert complaint(POD, {"metadata": {"creationTimestamp": time}}) == f'parsing time "{time}": {part} out of range'
+
+
 def test_unknown_fields_are_named_by_path_in_the_order_of_the_document() -> None:
     doc = {"spec": {"template": {"spec": {"containers": [{"name": "c", "bar": {"x": 1}}]}}, "foo": 1}}
     unknown = decode(DEPLOYMENT, doc).unknown

@@ -10,6 +10,7 @@ import pytest
 from fairlead.client.port import Query
 from fairlead.cluster.store.objects import new_uid
 from fairlead.cluster.store.retention import RetentionLimits
+from fairlead.cluster.store.store import StoreLimits
 from fairlead.core.model.flow import PatchType, Verb, Watch, Write
 from fairlead.core.model.kinds import (
     CONFIG_MAP,
@@ -221,7 +222,7 @@ def test_a_list_in_chunks_shows_one_moment(world: StoreScenario) -> None:
 
 
 def test_a_list_that_cannot_go_on_is_gone() -> None:
-    world = StoreScenario(history=4)
+    world = StoreScenario(limits=StoreLimits(history=4))
     for name in "abc":
         world.create(CONFIG_MAP, name)
     first = world.store.page(CONFIG_MAP, Query(limit=1))
@@ -310,7 +311,7 @@ def test_lists_of_a_kind_without_namespaces_follow_every_change_and_are_left_alo
     assert [doc["metadata"]["name"] for doc in world.store.list(NODE)] == ["n2"]
 
 
-def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
+def test_followers_see_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
     woken: list[int] = []
     feed = world.store.feed([Watch(POD, field_selector="status.phase!=Succeeded"), NODE])
     feed.drain()
@@ -356,7 +357,7 @@ def test_events_expire_and_history_is_forgotten(world: StoreScenario) -> None:
 
 
 def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:
-    world = StoreScenario(limits=RetentionLimits(ended_pods=2))
+    world = StoreScenario(limits=StoreLimits(ended=RetentionLimits(ended_pods=2)))
     for name in ("c", "b", "a"):
         world.now += 1
         world.pod(name)
@@ -372,7 +373,7 @@ def test_a_job_deleted_without_a_policy_orphans_its_pods(world: StoreScenario) -
     assert world.delete(JOB, "j")["metadata"]["finalizers"] == ["orphan"]
 
 
-def test_strict_writers_are_told_of_unknown_fields(world: StoreScenario) -> None:
+def test_strict_writers_are_warned_of_unknown_fields(world: StoreScenario) -> None:
     body = {"metadata": {"name": "a"}, "surprise": 1}
     strict = Write(Verb.CREATE, CONFIG_MAP, "default", "", body=body, params={"fieldValidation": "Strict"})
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "surprise"'):

@@ -79,7 +79,7 @@ def test_the_age_counts_from_creation() -> None:
     assert rendered(POD, [pod()])["rows"][0]["cells"][4] == "5m"
 
 
-def test_a_pod_told_to_go_is_terminating() -> None:
+def test_a_pod_that_is_deleted_is_terminating() -> None:
     doc = pod()
     doc["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert rendered(POD, [doc])["rows"][0]["cells"][2] == "Terminating"

@@ -29,10 +29,10 @@ class Deleting(Plugin):
         return PostFilterResult(unschedulable("deleted something"))
 
 
-class Doorkeeper(ExtendedPlugin):
+class PermitCaller(ExtendedPlugin):
     """All pods wait for `opener`; when it comes they are refused with a message, or let go if there is none."""
 
-    name = "Doorkeeper"
+    name = "PermitCaller"
 
     def __init__(self, opener: str, message: str = "") -> None:
         self.opener, self.message = opener, message
@@ -62,12 +62,12 @@ def test_writes_of_plugins_come_last_in_the_step_in_their_order() -> None:
 
 def test_pods_that_wait_are_let_go_or_refused_before_the_next_attempt() -> None:
     for message, bound in (("", {"a", "b", "c"}), ("closed", {"c"})):
-        keeper = Doorkeeper("c", message)
-        scenario = SchedulerScenario(keeper, nodes=1)
+        waiting_plugin = PermitCaller("c", message)
+        scenario = SchedulerScenario(waiting_plugin, nodes=1)
         scenario.tell(pod("a"), pod("b"))
         assert not scenario.binds()
         scenario.tell(pod("c"))
         scenario.run()
         assert scenario.binds().keys() == bound
         assert not scenario.scheduler.parts.effects.permit_orders
-        assert set(map(id, keeper.named)) == {id(scenario.scheduler.parts.effects)}
+        assert set(map(id, waiting_plugin.named)) == {id(scenario.scheduler.parts.effects)}

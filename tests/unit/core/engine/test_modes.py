@@ -12,6 +12,7 @@ import pytest
 from fairlead.core.engine.cycle.binding import Binding
 from fairlead.core.engine.cycle.placement import Placed, ScoredRow
 from fairlead.core.engine.modes import LacksOf, SchedulerParts, SchedulingMode
+from fairlead.core.family import Family, families
 from fairlead.core.framework.cycle import Cycle
 from fairlead.core.framework.effects import Effects
 from fairlead.core.framework.meter import Meter
@@ -27,11 +28,18 @@ from tests.support.documents import pod
 from tests.support.scheduling import SchedulerScenario, default_plugins, profile_of
 
 
+@pytest.fixture(autouse=True)
+def own_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family whose record names the mode of this module."""
+    mine = Family("own", modes={"first-row": f"{__name__}:FirstRowMode"})
+    monkeypatch.setattr("fairlead.core.engine.modes.families", lambda: (*families(), mine))
+
+
 @dataclass(frozen=True)
 class FirstRow:
     """Settings by which pods go to the first node, whatever is there."""
 
-    made_by: ClassVar[str] = f"{__name__}:FirstRowMode"
+    made_by: ClassVar[str] = "first-row"
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class FirstRowMode(SchedulingMode):
     def reconfigure(self, profiles: Sequence[Profile]) -> None:
         self.profiles = {profile.name: profile for profile in profiles if self.serves(profile)}
 
-    def hear(self, replies: Sequence[Reply], now: float) -> None:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> None:
         self.told += [f"heard {len(replies)}"] if replies else []
 
     def step(self, now: float, changes: Sequence[Change], interrupted_by: Sized) -> None:
@@ -112,14 +120,14 @@ def test_pods_of_its_profile_are_placed_by_the_mode_and_the_others_by_attempts()
     assert any(words.startswith("heard") for words in mode.told)
 
 
-def test_who_placed_a_pod_is_told_that_it_was_not_bound() -> None:
+def test_who_placed_a_pod_gets_the_reason_that_it_was_not_bound() -> None:
     stage, mode = scenario()
     stage.tell(first_pod("a"))
     stage.answer(Conflict("no"), to="binding")
     assert [words for words in mode.told if words.startswith("failed a") and words.endswith("freed True")]
     assert stage.cluster.pods_by_key["default/a"].place is PodPlace.PENDING
     assert not stage.scheduler.bindings
-    assert not list(stage.backlog.pending()), "its mode keeps it, not the queue"
+    assert not list(stage.backlog.queues), "its mode keeps it, not the queue"
 
 
 def test_the_scheduler_wakes_when_a_mode_wants_to() -> None:

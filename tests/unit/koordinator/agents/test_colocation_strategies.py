@@ -30,7 +30,7 @@ def reclaims(found: ColocationStrategy | None) -> tuple[bool, int]:
     return found.enabled, found.reclaim_percent["cpu"]
 
 
-def test_without_a_configuration_nodes_lend_by_the_default_strategy() -> None:
+def test_without_a_configuration_nodes_offer_by_the_default_strategy() -> None:
     assert strategy(None) == DEFAULT_STRATEGY
 
 

@@ -13,7 +13,7 @@ from fairlead.core.model.selectors import selector_from_document
 from fairlead.core.model.times import timestamp
 from fairlead.koordinator.descheduling.anomaly import Detector, Detectors
 from fairlead.koordinator.descheduling.arbitration import arbitration_order
-from fairlead.koordinator.descheduling.evictable import Evictor, JobBook, Movable, new_job
+from fairlead.koordinator.descheduling.evictable import Evictor, MigrationIndex, Movable, new_job
 from fairlead.koordinator.descheduling.facts import ClusterFacts
 from fairlead.koordinator.descheduling.limits import ObjectLimiters, TokenBucket, most_of
 from fairlead.koordinator.descheduling.low_node_load import LowNodeLoad
@@ -48,7 +48,7 @@ class World:
     def __init__(self) -> None:
         self.documents = Documents()
         self.facts = ClusterFacts(self.documents)
-        self.book = JobBook()
+        self.migrations = MigrationIndex()
 
     def node(self, name: str, cpu: str = "10", memory: str = "10Gi", **spec: Any) -> None:
         status = {"allocatable": {"cpu": cpu, "memory": memory, "pods": "110"}}
@@ -95,11 +95,11 @@ class World:
         if passed:
             made["metadata"]["annotations"]["descheduler.koordinator.sh/passed-arbitration"] = "true"
         made["status"] = {"phase": phase}
-        self.book.observe(made, gone=False)
+        self.migrations.observe(made, gone=False)
         return made
 
     def movable(self, **settings: Any) -> Movable:
-        return Movable(MigrationSettings(**settings), self.facts, self.book, self.documents)
+        return Movable(MigrationSettings(**settings), self.facts, self.migrations, self.documents)
 
     def _put(self, kind: kinds.Kind, doc: Doc) -> None:
         self.facts.observe(self.documents.put(kind, doc))
@@ -383,11 +383,11 @@ def test_arbitration_takes_young_jobs_cheap_pods_and_batch_jobs_together() -> No
         "dear": world.pod("dear", priority=9800),
     }  # fmt: skip
     jobs = [world.job(pod, "Pending", age=at) for at, pod in enumerate(pods.values())]
-    order = [job["spec"]["podRef"]["name"] for job in arbitration_order(jobs, world.facts, world.book)]
+    order = [job["spec"]["podRef"]["name"] for job in arbitration_order(jobs, world.facts, world.migrations)]
     assert order == ["cheap", "job-1", "job-2", "old", "dear"]
     moving = world.pod("job-3", owner="train", owner_kind="Job")
     world.job(moving)
-    order = [job["spec"]["podRef"]["name"] for job in arbitration_order(jobs, world.facts, world.book)]
+    order = [job["spec"]["podRef"]["name"] for job in arbitration_order(jobs, world.facts, world.migrations)]
     assert order == ["job-1", "job-2", "cheap", "old", "dear"]
 
 
@@ -402,7 +402,7 @@ def evicted(world: World, pool: NodePool = SHIPPED, **settings: Any) -> dict[str
         most_per_node=0, skipped=frozenset({"MaxMigratingPerWorkload", "MaxUnavailablePerWorkload"})
     )
     limiters = ObjectLimiters(MigrationSettings(), world.facts)
-    evictor = Evictor(limits, movable, world.book, limiters, world.documents, NOW)
+    evictor = Evictor(limits, movable, world.migrations, limiters, world.documents, NOW)
     plugin = LowNodeLoad(LowNodeLoadSettings(pools=(pool,), **settings), world.facts)
     nodes = sorted(world.facts.nodes.values(), key=lambda node: node.name)
     plugin.balance(nodes, evictor, NOW)

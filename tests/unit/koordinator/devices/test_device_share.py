@@ -10,6 +10,7 @@ from tests.support.koordinator import (
     SCHEDULING,
     KoordScenario,
     gpu_devices,
+    gpu_node,
     koord_pod,
 )
 
@@ -31,3 +32,20 @@ def test_a_pod_gets_a_gpu_and_has_it_written_before_it_is_bound() -> None:
     scenario.tell(koord_pod("c", containers=[asking({GPU: "100"})]))
     scenario.settle()
     assert "c" not in scenario.placed()
+
+
+def test_what_a_scheduler_that_died_wrote_before_its_bind_holds_nothing() -> None:
+    """The annotation is there, the binding is not: the pod is given a card like any other."""
+    first = KoordScenario()
+    first.tell(*gpu_node("n0", cpu=8, gpus=1), koord_pod("a", containers=[asking({GPU: "60"})]))
+    first.settle()
+    unbound = first.doc("pods", "a", "default")
+    del unbound["spec"]["nodeName"]
+    assert SCHEDULING + "device-allocated" in unbound["metadata"]["annotations"]
+    second = KoordScenario()
+    second.tell(*gpu_node("n0", cpu=8, gpus=1), unbound)
+    second.settle()
+    assert "a" in second.placed()
+    second.tell(koord_pod("b", containers=[asking({GPU: "60"})]))
+    second.settle()
+    assert "b" not in second.placed()

@@ -125,3 +125,14 @@ def test_only_the_original_finds_out_in_reserve_that_gpus_are_missing(compatible
     held(scenario, "other", gpus=(0, 1, 2, 3), share=50, cpu=0)
     tried(scenario, "a", cpu=1, gpus=1)
     assert ("preemption" in scenario.message("a")) is not compatible
+
+
+def test_cpus_that_a_scheduler_that_died_wrote_before_its_bind_are_held_by_nobody() -> None:
+    unbound = tried(machine("SingleNUMANode"), "a", cpu=4)
+    del unbound["spec"]["nodeName"]
+    (numa,) = numa_of(unbound)
+    second = machine("SingleNUMANode")
+    held(second, "other", cpu=4, numa=1 - numa)
+    second.tell(unbound)
+    second.settle()
+    assert "a" in second.placed()

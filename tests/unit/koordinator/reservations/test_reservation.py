@@ -57,7 +57,7 @@ def test_a_reservation_for_one_pod_has_succeeded_when_the_pod_is_bound() -> None
     assert "stranger" in scenario.placed(), "what is left of it is free again"
 
 
-def test_the_owners_of_a_reservation_are_told_as_they_come_and_go() -> None:
+def test_the_owners_of_a_reservation_are_reported_as_they_come_and_go() -> None:
     scenario = KoordScenario(nodes=1)
     scenario.tell(koord_reservation("r", request={"cpu": "3"}, owners={"app": "web"}, allocateOnce=False))
     scenario.settle()

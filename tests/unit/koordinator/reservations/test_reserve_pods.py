@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.core.engine.cycle.events import EventRecorder
+from fairlead.core.engine.cycle.events import EventRecorder, EventText
 from fairlead.core.engine.cycle.outcome import status_patch
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened, Write
@@ -54,7 +54,10 @@ def test_events_are_about_the_reservation() -> None:
     pod = reserve_pod(cluster)
     assert pod.reported_as == ReportedAs(KOORD_RESERVATION, "", "r")
     (event,) = EventRecorder("i").record(
-        pod, now=0.0, controller="c", kind="Warning", reason="FailedScheduling", action="Scheduling", note="no room"
+        pod,
+        EventText(kind="Warning", reason="FailedScheduling", action="Scheduling", note="no room"),
+        now=0.0,
+        controller="c",
     )
     regarding = event.body["regarding"]
     assert (regarding["kind"], regarding["name"], regarding["namespace"]) == ("Reservation", "r", "")

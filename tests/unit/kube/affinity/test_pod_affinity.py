@@ -187,7 +187,7 @@ def test_evicting_the_disliked_makes_room(made: PluginScenario) -> None:
 # ---- scores ----
 
 
-def test_wishes_add_up_by_domain(made: PluginScenario) -> None:
+def test_preferences_add_up_by_domain(made: PluginScenario) -> None:
     made.put_on(plain_pod("db", DB), "a1")
     made.put_on(plain_pod("db2", DB), "b1")
     made.put_on(plain_pod("loud", {"tier": "loud"}), "b1")
@@ -231,7 +231,7 @@ def test_one_number_is_said_of_nodes_in_one_domain_of_several(made: PluginScenar
     assert (said("a1", "a2"), said("b1", "bare"), said("a1", "b1"), said("a1", "bare")) == (0, 0, [100, 0], [100, 0])
 
 
-def test_pods_on_nodes_wish_too_and_a_required_affinity_is_a_wish(made: PluginScenario) -> None:
+def test_pods_on_nodes_prefer_too_and_a_required_affinity_is_a_preference(made: PluginScenario) -> None:
     made.put_on(plain_pod("friend", DB, affinity=near(term(ZONE, WEB))), "a1")
     assert made.scores(InterPodAffinity(), plain_pod("new", WEB)) == {"a1": 100, "a2": 100, "b1": 0, "bare": 0}
     assert made.scores(InterPodAffinity(hard_pod_affinity_weight=0), plain_pod("new", WEB)) is None
@@ -239,7 +239,7 @@ def test_pods_on_nodes_wish_too_and_a_required_affinity_is_a_wish(made: PluginSc
     assert made.scores(InterPodAffinity(), plain_pod("new", WEB)) == {"a1": 0, "a2": 100, "b1": 66, "bare": 66}
 
 
-def test_wishes_of_others_may_be_ignored_by_pods_without_wishes(made: PluginScenario) -> None:
+def test_preferences_of_others_may_be_ignored_by_pods_without_preferences(made: PluginScenario) -> None:
     made.put_on(plain_pod("friend", DB, affinity=rather_near(5, term(ZONE, WEB))), "a1")
     plugin = InterPodAffinity(ignore_preferred_terms_of_existing_pods=True)
     assert made.scores(plugin, plain_pod("new", WEB)) is None
@@ -247,18 +247,18 @@ def test_wishes_of_others_may_be_ignored_by_pods_without_wishes(made: PluginScen
     assert made.scores(plugin, wishing) == {"a1": 100, "a2": 100, "b1": 0, "bare": 0}
 
 
-def test_wishes_that_cancel_out_still_score_zero_for_everybody(made: PluginScenario) -> None:
+def test_preferences_that_cancel_out_still_score_zero_for_everybody(made: PluginScenario) -> None:
     made.put_on(plain_pod("friend", DB, affinity=rather_near(5, term(ZONE, WEB))), "a1")
     made.put_on(plain_pod("foe", DB, affinity=rather_apart(5, term(ZONE, WEB))), "a2")
     assert made.scores(InterPodAffinity(), plain_pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
 
 
-def test_a_wish_of_no_weight_is_scored_all_the_same(made: PluginScenario) -> None:
+def test_a_preference_of_no_weight_is_scored_all_the_same(made: PluginScenario) -> None:
     made.put_on(plain_pod("friend", DB, affinity=rather_near(0, term(ZONE, WEB))), "a1")
     assert made.scores(InterPodAffinity(), plain_pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
 
 
-def test_wishes_that_hold_nowhere_are_not_scored(made: PluginScenario) -> None:
+def test_preferences_that_hold_nowhere_are_not_scored(made: PluginScenario) -> None:
     made.put_on(plain_pod("friend", DB, affinity=rather_near(5, term(ZONE, WEB))), "bare")
     assert made.scores(InterPodAffinity(), plain_pod("new", WEB)) is None
 

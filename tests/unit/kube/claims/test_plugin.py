@@ -33,7 +33,7 @@ def test_a_pod_without_claims_is_not_looked_at_and_scores_nothing() -> None:
     assert stage.binds() == {"a": "n0"}
 
 
-def test_a_refused_pod_is_told_that_there_are_no_new_claims_to_deallocate() -> None:
+def test_a_refused_pod_gets_the_reason_that_there_are_no_new_claims_to_deallocate() -> None:
     stage = SchedulerScenario(NodeUnschedulable(), plugin())
     stage.tell(node("n0"))
     stage.tell(pod("a", cpu="5"))

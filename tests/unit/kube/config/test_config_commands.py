@@ -37,7 +37,7 @@ def test_a_wrong_file_ends_with_code_2_and_the_problems_on_standard_error(file: 
     assert result.stderr == expected.replace(file.name, str(file)) + "\n"
 
 
-def test_a_file_that_is_not_there_is_told_and_ends_with_code_2() -> None:
+def test_a_file_that_is_not_there_is_reported_and_ends_with_code_2() -> None:
     result = run("check", "nowhere.yaml")
     assert (result.exit_code, result.stderr) == (2, "nowhere.yaml: cannot be read: No such file or directory\n")
 

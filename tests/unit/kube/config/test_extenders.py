@@ -64,7 +64,7 @@ profiles:
 """
 
 
-def test_profiles_hear_of_extenders() -> None:
+def test_profiles_see_extenders() -> None:
     config = load_config(TEXT + PROFILE)
     made = extenders_of(config, Harness().store)
     assert all(profile.extenders == made for profile in profiles_of(config, extenders=made))

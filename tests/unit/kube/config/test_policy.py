@@ -245,3 +245,11 @@ def test_two_label_preferences_must_weigh_the_same() -> None:
     assert refusal(priorities=[first, second]) == (
         'policy.json:1: priorities[1]: LabelPreference  priority "B" has a different weight with "A"'
     )
+
+
+def test_predicates_of_conditions_are_the_one_of_taints_which_took_their_place() -> None:
+    pressures = ["CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodePIDPressure"]
+    config = load(predicates=[{"name": name} for name in pressures], priorities=[])
+    assert names(config, "filter") == ["NodeUnschedulable", "TaintToleration"]
+    words = "such conditions are taints today, which TaintToleration respects"
+    assert config.notices == tuple(f"predicate {name}: {words}" for name in pressures)

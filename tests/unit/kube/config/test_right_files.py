@@ -112,8 +112,8 @@ def test_disabling_a_plugin_that_earlier_versions_had_is_no_error() -> None:
 
 
 def test_only_the_first_document_is_read_as_in_the_original_and_that_is_said_aloud() -> None:
-    config = load_config(HEADER + "parallelism: 3\n---\nparallelism: 4\n")
-    assert config.parallelism == 3
+    config = load_config(HEADER + "podMaxBackoffSeconds: 13\n---\npodMaxBackoffSeconds: 14\n")
+    assert config.pod_max_backoff_seconds == 13
     assert config.notices == ("only the first document of the file is read",)
 
 

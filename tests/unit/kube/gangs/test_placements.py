@@ -50,7 +50,7 @@ def test_the_first_network_with_a_domain_decides() -> None:
     assert names(TopologyPlacementGenerator(networks=[Network(), Network("a", "b"), Network("c")])) == ["a", "b"]
 
 
-def test_a_group_that_no_network_can_take_is_told_why() -> None:
+def test_a_group_that_no_network_can_take_gets_the_reason() -> None:
     assert names(TopologyPlacementGenerator(networks=[Network()])) == "no domain is near enough"
     assert names(TopologyPlacementGenerator()) == NO_NETWORK
 

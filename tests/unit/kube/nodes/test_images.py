@@ -87,7 +87,7 @@ def test_an_image_has_as_many_names_as_the_node_lists() -> None:
 def test_the_size_of_an_image_is_what_the_first_node_said() -> None:
     where = street(a=[image("x:1", 400)])
     where.put(kinds.NODE, node("b", images=[image("x:1", 900)]))
-    where.cluster.table.images.refresh_all()
+    where.cluster.table.images.refresh(range(where.cluster.table.high))
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(400), "b": points(400)}
 
 

@@ -188,7 +188,7 @@ def test_it_scores_nothing_without_preferences_but_an_empty_list_is_one() -> Non
     assert street().scores(PLUGIN, preferring()) == {"ssd": 0, "hdd": 0, "bare": 0}
 
 
-def test_preferences_without_weight_or_wishes_are_passed_over() -> None:
+def test_preferences_without_weight_or_preferences_are_passed_over() -> None:
     some = on_labels(expression("disk", "Exists"))
     assert street().scores(PLUGIN, preferring((0, some), (7, {}))) == {"ssd": 0, "hdd": 0, "bare": 0}
 
@@ -240,7 +240,7 @@ def test_a_new_node_must_meet_what_is_enforced_too() -> None:
     assert hint(plugin, NODE, ActionType.ADD, waiting, new=pooled) is Hint.QUEUE
 
 
-def test_of_the_old_node_only_the_pods_own_wishes_are_asked() -> None:
+def test_of_the_old_node_only_the_pods_own_preferences_are_asked() -> None:
     """So a node that comes to meet what is enforced does not wake a pod whose own wishes it met before."""
     plugin = added(on_labels(expression("pool", "Exists")))
     waiting = compiled(plain_pod(nodeSelector=SSD))

@@ -30,7 +30,7 @@ class Camera:
 
     def sees(self, doc: Doc, happened: Happened = Happened.MODIFIED, kind: kinds.Kind = kinds.POD) -> list[Doc]:
         metadata = {**doc["metadata"], "resourceVersion": str(next(self._versions)), "managedFields": [{"x": 1}]}
-        return self.recorder.hear([Change(happened, kind, {**doc, "metadata": metadata})])
+        return self.recorder.take_changes([Change(happened, kind, {**doc, "metadata": metadata})])
 
     def binds(self, doc: Doc, to: str) -> Doc:
         self.sees(doc, Happened.ADDED)

@@ -348,7 +348,7 @@ def test_the_hint_for_nodes_knows_no_ignored_resources() -> None:
     assert fit_node_hint(plain_pod(requests={GPU: "1"}), None, {"pods": "1"}, plugin) is Hint.SKIP
 
 
-def test_fit_hears_nothing_else_and_balanced_hears_nothing_at_all() -> None:
+def test_fit_is_woken_by_nothing_else_and_balanced_by_nothing_at_all() -> None:
     waiting: Any = compiled_pod(requests={"cpu": "1"})
     assert hint(FIT, POD, ActionType.UPDATE_POD_LABEL, waiting) is None
     assert hint(FIT, NODE, ActionType.UPDATE_NODE_LABEL, waiting) is None

@@ -101,7 +101,7 @@ def test_match_label_keys_narrow_the_selector_to_the_pods_own_values() -> None:
     ) == {"n-b": SKEWED}
 
 
-def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_to() -> None:
+def test_nodes_that_the_pod_cannot_use_do_not_count_unless_configured_to() -> None:
     made = street(a=1)
     made.node("n-b", "b", disk="hdd")
     picky = {"nodeSelector": {"disk": "ssd"}}
@@ -112,7 +112,7 @@ def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_to() -> None:
     assert made.refusals(PodTopologySpread(), ignoring) == {"n-a": SKEWED, "n-c": SKEWED}
 
 
-def test_tainted_nodes_count_unless_told_not_to() -> None:
+def test_tainted_nodes_count_unless_configured_not_to() -> None:
     made = street(a=1)
     made.node("n-b", "b", taint="dedicated")
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB))) == {"n-a": SKEWED}

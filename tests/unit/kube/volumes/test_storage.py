@@ -6,7 +6,7 @@ import numpy as np
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Happened
-from fairlead.core.state.object_index import ObjectIndex, Shelf
+from fairlead.core.state.object_index import KindIndex, ObjectIndex
 from fairlead.kube.volumes.storage import Storage, storage_of
 from tests.support.documents import ZONE, claim, claimed, volume
 from tests.support.storage import StorageScenario
@@ -92,15 +92,15 @@ def test_counts_and_limits_grow_with_the_table() -> None:
     storage = storage_of(yard.cluster)
     yard.csi_node("n69", csi_x=3)
     storage.attached.catch_up()
-    before = storage.attached.limit("csi.x")
+    before = storage.attached.limits.of("csi.x")
     assert (before[69], before[0]) == (3, -1)
     for i in range(70, 200):
         yard.node(f"n{i}")
-    assert storage.attached.limit("csi.x")[69] == 3
-    assert len(storage.attached.limit("csi.x")) >= 200
+    assert storage.attached.limits.of("csi.x")[69] == 3
+    assert len(storage.attached.limits.of("csi.x")) >= 200
 
 
-def test_volumes_of_a_class_follow_the_shelf_smallest_first_and_then_by_name() -> None:
+def test_volumes_of_a_class_follow_the_index_smallest_first_and_then_by_name() -> None:
     yard = StorageScenario("a")
     storage = storage_of(yard.cluster)
     for name in ("b", "a"):
@@ -133,21 +133,21 @@ def test_reach_is_worked_out_again_when_a_node_changes() -> None:
     assert np.all(storage.reach.mask(None))
 
 
-def test_a_shelf_tells_what_changed_after_a_version_or_that_it_is_too_long_ago() -> None:
-    shelf = Shelf()
+def test_an_index_says_what_changed_after_a_version_or_that_it_is_too_long_ago() -> None:
+    kind_index = KindIndex()
     for name in ("a", "b", "a"):
-        shelf.touch(name)
-    assert shelf.since(1) == ["b", "a"]
-    assert shelf.since(3) == []
+        kind_index.touch(name)
+    assert kind_index.since(1) == ["b", "a"]
+    assert kind_index.since(3) == []
     for _ in range(40_000):
-        shelf.touch("x")
-    assert shelf.since(3) is None
-    assert shelf.since(shelf.version - 2) == ["x", "x"]
+        kind_index.touch("x")
+    assert kind_index.since(3) is None
+    assert kind_index.since(kind_index.version - 2) == ["x", "x"]
 
 
-def test_every_change_of_a_shelf_is_in_its_log() -> None:
+def test_every_change_of_an_index_is_in_its_log() -> None:
     object_index = ObjectIndex()
-    shelf = object_index.of(kinds.PERSISTENT_VOLUME)
+    kind_index = object_index.of(kinds.PERSISTENT_VOLUME)
     for happened in (Happened.ADDED, Happened.MODIFIED, Happened.DELETED):
         object_index.apply(Change(happened, kinds.PERSISTENT_VOLUME, volume("v")))
-    assert (shelf.version, shelf.since(0)) == (3, ["v", "v", "v"])
+    assert (kind_index.version, kind_index.since(0)) == (3, ["v", "v", "v"])

@@ -202,7 +202,7 @@ def pool(name: str, zone: str | None, **amounts: str) -> Doc:
     return {"metadata": meta(name, "kube-system"), "storageClassName": "make", **topology, **amounts}
 
 
-def test_a_driver_that_tells_its_capacity_must_have_enough_of_it(yard: StorageScenario) -> None:
+def test_a_driver_that_shows_its_capacity_must_have_enough_of_it(yard: StorageScenario) -> None:
     yard.claim("c", storage_class="make", asks="3Gi")
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("p", "a", capacity="9Gi", maximumVolumeSize="2Gi"))
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("q", "b", capacity="3Gi"))

@@ -77,7 +77,7 @@ def body_of(writes: list[Write], name: str) -> Doc:
     return next(write.body for write in writes if write.name == name)
 
 
-def test_the_api_is_told_exactly_what_changes_and_of_which_version() -> None:
+def test_the_api_is_reported_exactly_what_changes_and_of_which_version() -> None:
     stage = VolumeErrandScenario()
     assert [write.name for write in stage.writes] == ["disk", "new"]
     assert body_of(stage.writes, "disk") == {
@@ -128,7 +128,7 @@ def test_it_gives_up_when_the_time_is_over_which_begins_with_the_last_answer() -
     assert stage.progress(NOW + 5 + TIMEOUT) == failed("binding volumes: context deadline exceeded")
 
 
-def test_a_refused_write_ends_it_with_the_servers_words_and_only_what_was_told_stays_pretended() -> None:
+def test_a_refused_write_ends_it_with_the_servers_words_and_only_what_was_written_stays_pretended() -> None:
     stage = VolumeErrandScenario()
     disk, new = stage.writes
     assert stage.progress(replies=[Reply(new, {"metadata": {"resourceVersion": "21"}})]) is None

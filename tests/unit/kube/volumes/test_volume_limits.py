@@ -131,7 +131,7 @@ def test_a_pod_there_with_a_claim_of_somebody_else_is_an_error_where_there_are_l
     assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
 
 
-def test_pods_without_such_volumes_are_none_of_its_business() -> None:
+def test_pods_without_such_volumes_are_ignored() -> None:
     assert StorageScenario("a").says(NodeVolumeLimits(), {"iscsi": {"iqn": "q"}}) == "skip"
 
 

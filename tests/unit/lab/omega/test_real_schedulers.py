@@ -11,7 +11,7 @@ from fairlead.core.framework.profile import Profile, profile_of
 from fairlead.kube.affinity.plugin import InterPodAffinity
 from fairlead.kube.resources.plugin import NodeResourcesFit
 from fairlead.lab.omega.metrics import measure
-from fairlead.lab.omega.real_schedulers import ProfileExperiment, plain_pod
+from fairlead.lab.omega.real_schedulers import PodsOfJobs, ProfileExperiment, plain_pod
 from fairlead.lab.omega.setup import CellSpec, ExperimentSpec, JobSpec, ThinkTime
 from fairlead.lab.omega.transactions import CommitMode, ConflictRule, OptimisticCommit
 
@@ -80,7 +80,7 @@ def test_shards_keep_schedulers_out_of_each_others_way() -> None:
 
 @pytest.mark.parametrize("rule", ConflictRule)
 def test_a_gang_is_placed_whole_or_not_at_all(rule: ConflictRule) -> None:
-    experiment, metrics = play(4, rule=rule, gangs=lambda job: True)
+    experiment, metrics = play(4, rule=rule, pods=PodsOfJobs(gangs=lambda job: True))
     assert all(job.unplaced in (0, job.spec.tasks) for job in experiment.simulation.jobs)
     assert (metrics["batch.tx_failed"] or 0) > 0
 
@@ -95,7 +95,7 @@ def test_anti_affinity_and_devices_hold_though_schedulers_race() -> None:
         pod["spec"]["containers"][0]["resources"]["limits"] = {DEVICE: "1"}
         return pod
 
-    experiment, metrics = play(3, new_pod=picky_pod)
+    experiment, metrics = play(3, pods=PodsOfJobs(new_pod=picky_pod))
     cluster = experiment.common.cluster
     cluster.check()
     seen: Counter[tuple[str, str]] = Counter()

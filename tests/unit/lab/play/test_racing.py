@@ -100,7 +100,7 @@ def test_a_policy_in_rounds_cannot_race(file: Path) -> None:
         raced(file, policy="rounds")
 
 
-def test_the_command_tells_conflicts_and_waits_by_class(file: Path) -> None:
+def test_the_command_shows_conflicts_and_waits_by_class(file: Path) -> None:
     result = CliRunner().invoke(
         lab_group, ["omega", str(file), "--schedulers", "1,3", "--think", "service=4", "--until", "20"]
     )

@@ -10,9 +10,10 @@ import pytest
 
 from fairlead.lab import load
 from fairlead.lab.play.run import RunKey, play
-from fairlead.lab.report.figures import figures_of
-from fairlead.lab.report.metrics import metrics, paired, summary
+from fairlead.lab.report.figures import _shown_nodes, figures_of
+from fairlead.lab.report.metrics import metrics, paired, summary, unit_of
 from fairlead.lab.report.page import _differences, _with_interval, write_report
+from fairlead.lab.report.sentences import sentences
 from fairlead.lab.report.svg import bounds, ticks
 from fairlead.lab.scenario.records import (
     ArrivalSpec,
@@ -44,13 +45,18 @@ def test_two_rounds_of_two_jobs_are_measured_and_drawn(tmp_path: Path) -> None:
     assert found["completion p99"] > 19.9
     assert found["goodput"] == 1
     assert found["fairness, Jain"] == 1
-    page = write_report(tmp_path / "runs", tmp_path / "report").read_text()
+    page = write_report(load(tmp_path / "runs"), tmp_path / "report").read_text()
     assert page.count('role="img"') == 5
     assert "src=" not in page
     assert "prefers-color-scheme: dark" in page
     for name in ("utilisation-cpu", "pending", "queues-default", "waits", "gantt-default"):
         assert (tmp_path / "report" / f"{name}.csv").stat().st_size > 20
         assert (tmp_path / "report" / f"{name}.png").stat().st_size > 5000
+        assert "</svg>" in (tmp_path / "report" / f"{name}.svg").read_text()
+        assert (tmp_path / "report" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    write_report(load(tmp_path / "runs"), tmp_path / "again")
+    for file in (tmp_path / "report").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
     assert len((tmp_path / "report" / "gantt-default.csv").read_text().splitlines()) == 5
 
 
@@ -114,3 +120,125 @@ def test_gantt_charts_of_all_policies_show_the_same_nodes_and_pods_beside_each_o
         ("node-1", 1),
     ]
     assert not [name for name in figures if name.startswith("queues-")]
+
+
+GPU = "nvidia.com/gpu"
+
+
+def two_queues(requests: dict[str, str]) -> LabScenario:
+    """On 8 GPUs, for 100 s: queue a holds 2 of them and queue b 6, and each deserves 4."""
+    jobs = [
+        JobClassSpec(name, ArrivalSpec(at=[0.0] * count), resources=requests, duration=constant(100), queue=name)
+        for name, count in (("a", 2), ("b", 6))
+    ]
+    cluster = ClusterSpec((ShapeSpec(1, resources={"cpu": "64", GPU: "8"}),), queues=(QueueSpec("a"), QueueSpec("b")))
+    return LabScenario("gpus", cluster, (LoadSpec("load", jobs),), measure=MeasureSpec(every=5))
+
+
+@pytest.mark.parametrize("requests", [{GPU: "1"}, {GPU: "1", "cpu": "1"}])
+def test_fairness_goes_by_the_dominant_resource(requests: dict[str, str], tmp_path: Path) -> None:
+    play(two_queues(requests), RunKey("default", "load", 1), tmp_path / "run")
+    found = metrics(load(tmp_path / "run")).set_index("measure")["value"]
+    assert found["share of deserved, least"] == pytest.approx(0.5, abs=0.06)
+    assert found["fairness, Jain"] == pytest.approx(8**2 / (2 * (2**2 + 6**2)), abs=0.01)
+    assert found["finish-time fairness, worst"] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(("queues", "users", "jain"), [(("a", "b"), (), 0.8), ((), ("u", "v"), 0.8), ((), (), 1.0)])
+def test_jains_index_is_there_without_queues_of_the_cluster(
+    queues: tuple[str, ...], users: tuple[str, ...], jain: float, tmp_path: Path
+) -> None:
+    """Jobs name queues, or users, of which one holds three times as much as the other."""
+    given = two_queues({GPU: "1"})
+    jobs = [
+        replace(one, queue=queue, users=(user,) if user else ())
+        for one, queue, user in zip(given.loads[0].jobs, queues or ("", ""), users or ("", ""), strict=True)
+    ]
+    alone = replace(given, cluster=replace(given.cluster, queues=()), loads=(LoadSpec("load", jobs),))
+    play(alone, RunKey("default", "load", 1), tmp_path / "run")
+    found = metrics(load(tmp_path / "run")).set_index("measure")["value"]
+    assert found["fairness, Jain"] == pytest.approx(jain, abs=0.01)
+
+
+def test_queues_are_drawn_by_the_resource_that_is_used_most(tmp_path: Path) -> None:
+    play(two_queues({GPU: "1"}), RunKey("default", "load", 1), tmp_path / "run")
+    (figure,) = (one for one in figures_of(load(tmp_path / "run")) if one.name == "queues-default")
+    assert figure.y_label == "GPUs"
+    assert {line.label: max(line.y) for line in figure.lines} == {"a": 2, "b": 6}
+
+
+def test_bands_of_shares_stay_between_nothing_and_all(tmp_path: Path) -> None:
+    """Two seeds of which one uses everything and the other nothing have an interval of 12.7 times the share."""
+    given = two_queues({GPU: "1"})
+    for seed in (1, 2):
+        one = given if seed == 1 else replace(given, loads=(replace(given.loads[0], jobs=given.loads[0].jobs[:1]),))
+        play(one, RunKey("default", "load", seed), tmp_path / str(seed))
+    figures = {one.name: one for one in figures_of(load(tmp_path))}
+    (line,) = figures["utilisation-gpu"].lines
+    assert min(line.low) >= 0
+    assert max(line.high) == 1
+
+
+def measured(**values: tuple[float, ...]) -> pd.DataFrame:
+    rows = [
+        (policy, "load", seed, measure.replace("_", " "), value)
+        for name, each in values.items()
+        for policy, _, measure in [name.partition("__")]
+        for seed, value in enumerate(each)
+    ]
+    return pd.DataFrame(rows, columns=["policy", "load", "seed", "measure", "value"])
+
+
+def test_a_sentence_says_what_is_better_and_by_how_much() -> None:
+    frame = measured(
+        kube__wait_p50=(100.0, 110.0, 120.0), fifo__wait_p50=(150.0, 160.0, 171.0),
+        kube__makespan=(1000.0, 1010.0, 1020.0), fifo__makespan=(900.0, 911.0, 920.0),
+        kube__jobs_not_placed=(0.0, 0.0, 0.0), fifo__jobs_not_placed=(0.0, 0.0, 0.0),
+    )  # fmt: skip
+    assert sentences(frame, "kube") == [
+        (
+            "kube",
+            "the others are compared with it; jobs that were not placed 0, the median wait 110 s, "
+            "the makespan 1,010 s.",
+        ),
+        (
+            "fifo",
+            "against kube better in the makespan (99.7 s less, 10%); worse in the median wait (50.3 s more, 46%); "
+            "no certain difference in jobs that were not placed.",
+        ),
+    ]
+
+
+def test_a_sentence_about_one_seed_says_so() -> None:
+    frame = measured(kube__makespan=(1000.0,), fifo__makespan=(900.0,))
+    assert sentences(frame, "kube")[1][1].endswith(
+        "better in the makespan (100 s less, 10%) (one seed, so there is no interval)."
+    )
+
+
+def test_every_measure_of_a_report_has_its_unit(tmp_path: Path) -> None:
+    play(scenario(), RunKey("default", "four", 1), tmp_path / "run")
+    results = load(tmp_path / "run")
+    assert not [name for name in metrics(results)["measure"] if not unit_of(name)]
+    page = results.report(tmp_path / "report").read_text()
+    assert "<tr><td>makespan</td><td>s</td>" in page
+    assert page.index("the makespan 20 s") < page.index("<table>")
+    assert "1 run: 1 policy" in page
+    assert repr(results) == "<LabResults: 1 run, 4 of 4 jobs ended>"
+    assert "<table>" in results._repr_html_()
+
+
+def test_nodes_are_in_the_order_of_their_numbers() -> None:
+    pods = pd.DataFrame([("kube", f"node-{at}") for at in (10, 9, 2, 11)], columns=["policy", "node"])
+    assert _shown_nodes(pods) == ["node-2", "node-9", "node-10", "node-11"]
+
+
+def test_times_are_not_compared_where_not_the_same_jobs_were_placed() -> None:
+    frame = measured(
+        kube__makespan=(62.0, 62.0), fifo__makespan=(60.0, 60.0),
+        kube__jobs_not_placed=(1.0, 1.0), fifo__jobs_not_placed=(2.0, 2.0),
+    )  # fmt: skip
+    assert sentences(frame, "kube")[1][1] == (
+        "against kube worse in jobs that were not placed (1 more, 100%); "
+        "waits and the makespan are of other jobs, and not compared."
+    )

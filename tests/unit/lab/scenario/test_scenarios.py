@@ -259,6 +259,6 @@ def test_the_commands_play_and_say_where_the_results_are(scenario: Path, tmp_pat
     out = tmp_path / "run"
     ran = CliRunner().invoke(lab_group, ["run", str(scenario), "--policy", "kube", "--out", str(out)])
     assert ran.exit_code == 0, ran.output
-    assert "10 jobs, makespan" in ran.output
+    assert "10 of 10 jobs ended, makespan" in ran.output
     assert (out / "jobs.parquet").is_file()
     assert '"startDelay"' in CliRunner().invoke(lab_group, ["schema"]).output

@@ -42,7 +42,7 @@ def test_the_others_need_a_conf(words: list[str]) -> None:
         flags(*words)
 
 
-def test_both_manners_are_served_by_one_scheduler() -> None:
+def test_both_modes_are_served_by_one_scheduler() -> None:
     assert names(scheduler("--volcano-conf", "default")) == ["default-scheduler", "volcano"]
 
 
@@ -80,12 +80,12 @@ def test_volcanos_flags_reach_the_rounds() -> None:
     assert rounds.scheduler_names == ("a", "b")
 
 
-def test_a_name_may_not_belong_to_both_manners() -> None:
+def test_a_name_may_not_belong_to_both_modes() -> None:
     with pytest.raises(ConfigError, match="both a kube profile's and Volcano's"):
         scheduler("--volcano-conf", "default", "--scheduler-name", "default-scheduler")
 
 
-def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_wrong_file_is_reported_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text("actions: alocate\ntiers: [{plugins: [{name: gang}]}]\n")
     result = _up("--volcano-conf", str(file))

@@ -157,7 +157,7 @@ def test_a_plugin_of_the_users_own_is_named_by_module() -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere:Plugin", "fairlead.errors:ConfigError", "fairlead.errors:Nothing"])
-def test_a_module_that_has_no_such_plugin_is_told_with_its_line(name: str) -> None:
+def test_a_module_that_has_no_such_plugin_is_reported_with_its_line(name: str) -> None:
     config = load_volcano_config(f"actions: allocate\ntiers:\n- plugins:\n  - name: {name}\n", file="f")
     with pytest.raises(ConfigErrors, match=r"f:4: tiers\[0\]\.plugins\[0\]\.name: plugin"):
         profile_of_volcano(config)

@@ -134,7 +134,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("what", "text"), CASES, ids=[what[:40] for what, _ in CASES])
-def test_a_trap_is_told_with_its_reason_and_a_way_out(what: str, text: str) -> None:
+def test_a_trap_is_reported_with_its_reason_and_a_way_out(what: str, text: str) -> None:
     (trap,) = [trap for trap in traps_of(load_volcano_config(text)) if trap.what == what]
     assert trap.why
     assert trap.fix
@@ -186,11 +186,11 @@ def compiled(**spec: object) -> Queue:
         ({"parent": "q"}, "it is its own ancestor"),
     ],
 )
-def test_a_queue_that_contradicts_itself_is_told(spec: dict[str, object], what: str) -> None:
+def test_a_queue_that_contradicts_itself_is_reported(spec: dict[str, object], what: str) -> None:
     assert [trap.what for trap in traps_of_queues(None, [compiled(**spec)])] == [what]
 
 
-def test_guarantees_beyond_the_cluster_are_told() -> None:
+def test_guarantees_beyond_the_cluster_are_reported() -> None:
     queues = [compiled(name=name, guarantee={"resource": {"cpu": "6"}}) for name in ("a", "b")]
     (trap,) = traps_of_queues(None, queues, {"cpu": 10_000})
     assert trap.what == "queues are guaranteed 12 cpu, and all nodes together have 10"
@@ -203,7 +203,7 @@ def test_children_may_not_be_promised_more_than_their_parent() -> None:
     assert trap.what == "its children's deserved of cpu adds up to 6, its own is 4"
 
 
-def test_parents_that_nobody_looks_at_are_told() -> None:
+def test_parents_that_nobody_looks_at_are_reported() -> None:
     queues = [compiled(name="p"), compiled(name="c", parent="p")]
     (trap,) = traps_of_queues(load_volcano_config(CALM), queues)
     assert trap.what == "the parents of queues are ignored (c)"
@@ -221,7 +221,7 @@ def test_check_reads_queues_and_nodes_from_a_file(tmp_path: Path) -> None:
     assert result.exit_code == 0
 
 
-def test_queues_that_deserve_more_than_there_is_are_told() -> None:
+def test_queues_that_deserve_more_than_there_is_are_reported() -> None:
     config = load_volcano_config(conf("allocate, backfill", BASICS, "predicates; capacity enableHierarchy: true"))
     queues = [compiled(name="p", deserved={"cpu": "6"})]
     queues += [compiled(name=name, parent="p", deserved={"cpu": "3"}) for name in ("a", "b")]
@@ -230,7 +230,7 @@ def test_queues_that_deserve_more_than_there_is_are_told() -> None:
     assert traps_of_queues(config, queues, {"cpu": 6_000}) == []
 
 
-def test_reclaim_where_nobody_gives_is_told() -> None:
+def test_reclaim_where_nobody_gives_is_reported() -> None:
     config = load_volcano_config(conf("allocate, backfill, reclaim", "gang; conformance; pdb; predicates; proportion"))
     mean = [compiled(name=name, reclaimable=False) for name in ("a", "b")]
     assert [trap.what for trap in traps_of_queues(config, mean)] == ["reclaim will take nothing from anybody"]
@@ -252,7 +252,7 @@ TREE = conf("enqueue, allocate, backfill", BASICS, "predicates; capacity enableH
         ("leaf", "4", None),
     ],
 )
-def test_a_group_that_can_never_start_is_told(in_queue: str, needs: str, what: str | None) -> None:
+def test_a_group_that_can_never_start_is_reported(in_queue: str, needs: str, what: str | None) -> None:
     queues = [compiled(name="team", capability={"cpu": "4"}), compiled(name="leaf", parent="team")]
     group = compile_group(podgroup("g", 1).in_queue(in_queue).having(minResources={"cpu": needs}).doc())
     traps = traps_of_groups(load_volcano_config(TREE), [group], [*queues, compiled(name="free")], total={"cpu": 8_000})

@@ -167,7 +167,7 @@ def test_cards_that_the_device_plugin_does_not_offer_are_none() -> None:
     assert refused(plugin, round, "x") == {"new", "old"}
 
 
-def test_a_pod_is_told_its_cards_and_they_are_counted() -> None:
+def test_a_pod_is_shown_its_cards_and_they_are_counted() -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy="binpack")
     yard = vgpus().pod("x", "job", **wants(vgpu_number="1", vgpu_memory="4000", vgpu_cores="60"))
     yard.pod("y", "job", **wants(vgpu_number="2", vgpu_memory="1000", vgpu_cores="50"))
@@ -527,7 +527,7 @@ def test_ways_of_sharing_that_exclude_each_other_or_are_not_built_are_refused(ot
         sharing("GPUSharingEnable", None, **{other: True})
 
 
-def test_the_binding_carries_what_a_pod_is_told() -> None:
+def test_the_binding_carries_what_a_pod_is_given() -> None:
     plugin = sharing("GPUSharingEnable")
     round = open_with_cycles(gpus().pod("x", "job", **wants(gpu_memory="6")), plugin)
     assert place(plugin, round, "x", "gpu") is None

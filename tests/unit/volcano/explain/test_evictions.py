@@ -1,4 +1,4 @@
-"""Explanations of evictions: whether they help, whom they concerned and by which rule, in both manners."""
+"""Explanations of evictions: whether they help, whom they concerned and by which rule, in both scheduling modes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rules(document: dict[str, Any]) -> dict[str, str]:
     return {one["name"].removeprefix("default/"): one["rule"] for one in document["considered"]}
 
 
-# ---- kube's manner ----
+# ---- with a kube profile ----
 
 
 def full_cluster() -> Harness:
@@ -130,7 +130,7 @@ def test_the_scores_of_extenders_are_part_of_the_sum() -> None:
         assert sum(scored.scores.values()) == scored.total
 
 
-def test_the_time_that_a_pod_waited_is_told_with_fractions_of_a_second() -> None:
+def test_the_time_that_a_pod_waited_is_reported_with_fractions_of_a_second() -> None:
     harness = full_cluster()
     harness.apply(pod("important").asks(cpu="3").of_priority("high"))
     harness.run(30)
@@ -139,7 +139,7 @@ def test_the_time_that_a_pod_waited_is_told_with_fractions_of_a_second() -> None
     assert f"in {waited:.3f} s" in shown(of_pod(harness, "important"))
 
 
-# ---- Volcano's manner ----
+# ---- with the Volcano profile ----
 
 
 def test_a_group_counts_the_places_that_it_found_as_fitting() -> None:

@@ -32,7 +32,7 @@ def only_group(cluster: Harness, where: str = "default") -> Doc:
     return group
 
 
-def test_a_pod_on_its_own_owns_a_group_of_one_and_is_told_its_name() -> None:
+def test_a_pod_on_its_own_owns_a_group_of_one_and_is_shown_its_name() -> None:
     world = cluster()
     world.apply(plain("p", cpu="2", memory="1Gi"))
     world.run(1)

@@ -206,7 +206,7 @@ def test_fewer_numa_nodes_are_better() -> None:
     assert set(scores(plugin, round, "z").values()) == {0}
 
 
-def test_what_a_pod_gets_is_told_and_taken() -> None:
+def test_what_a_pod_gets_is_reported_and_taken() -> None:
     yard = RoundScenario().queue("default").group("job").node("a")
     yard.put(VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     for name in ("x", "y", "z"):

@@ -86,7 +86,7 @@ def test_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> None:
 
 
 @pytest.mark.parametrize(("compatible", "asked"), [(False, True), (True, False)])
-def test_a_round_it_was_not_told_of_is_judged_by_it_all_the_same(compatible: bool, asked: bool) -> None:
+def test_a_round_it_was_not_called_for_is_judged_by_it_all_the_same(compatible: bool, asked: bool) -> None:
     wire = Told(queueOverused={"overused": True})
     plugin = extender(wire, "onSessionOpen", "queueOverused")
     round = yard().open(plugin, compatible=compatible)
@@ -119,7 +119,7 @@ def test_verbs_that_it_does_not_have_are_not_asked() -> None:
     assert wire.asked == []
 
 
-def test_it_is_told_of_the_beginning_and_the_end_of_a_round() -> None:
+def test_it_is_reported_of_the_beginning_and_the_end_of_a_round() -> None:
     wire = Told(onSessionOpen={}, onSessionClose={})
     plugin = extender(wire, "onSessionOpen", "onSessionClose")
     plugin.close(yard().open(plugin))

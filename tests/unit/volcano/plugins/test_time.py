@@ -67,7 +67,7 @@ def night() -> TimeDivision:
     return TimeDivision({"night": "20:00-06:00"}, period=120.0, clock=UTC)
 
 
-def test_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
+def test_a_zone_is_open_at_its_hours_to_those_who_may_be_evicted() -> None:
     plugin = night()
     round = zones().open(plugin, now=at("2026-01-01T22:00:00"))
     assert refusals(plugin, round, "guest") == {"odd": ["revocable zone odd not support"]}

@@ -1,4 +1,4 @@
-"""`fairlead queue` and `fairlead explain job|podgroup` on a cluster that is scheduled in Volcano's manner."""
+"""`fairlead queue` and `fairlead explain job|podgroup` on a cluster that is scheduled with the Volcano profile."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_sum_of_a_queue_adds_up() -> None:
     assert explained.sums["memory"]["capability"] is None
 
 
-def test_a_group_that_was_not_let_in_is_told_what_it_needs() -> None:
+def test_a_group_that_was_not_let_in_is_shown_what_it_needs() -> None:
     explained = small_world().scheduler.explain_group("default", "late")
     assert explained is not None
     document = explained.to_document()
@@ -61,7 +61,7 @@ def test_a_group_that_was_not_let_in_is_told_what_it_needs() -> None:
     assert document["queue"]["place"] in (1, 2)
 
 
-def test_a_group_without_all_its_pods_is_told_so() -> None:
+def test_a_group_without_all_its_pods_gets_that_reason() -> None:
     explained = small_world().scheduler.explain_group("default", "kept")
     assert explained is not None
     checks = {check["check"]: check for check in explained.to_document()["checks"]}
@@ -79,10 +79,11 @@ def test_a_group_that_runs_passed_everything() -> None:
     assert sum(document["where"].values()) == 1
 
 
-def test_a_group_whose_queue_is_missing_is_told_so() -> None:
+def test_a_group_whose_queue_is_missing_gets_that_reason() -> None:
     explained = small_world().scheduler.explain_group("default", "lost")
     assert explained is not None
     assert explained.to_document()["message"] == 'queue: queue "nowhere" does not exist'
+    assert explained.gang.summary == "0 of 1 members fit, 1 is needed"
 
 
 def test_a_group_is_found_by_the_name_of_its_job() -> None:
@@ -136,15 +137,15 @@ def test_queue_list_has_the_columns_of_vcctl(kubeconfig: Path) -> None:
     assert lines[3].split() == ["small", "1", "Open", "root", "1", "1", "1", "0", "0"]
 
 
-def test_queues_without_volcanos_manner_say_so() -> None:
+def test_queues_without_the_volcano_profile_say_so() -> None:
     with Harness(nodes=1) as plain:
         kubeconfig = plain.serve()
         listed, explained = run(kubeconfig, "queue", "list"), run(kubeconfig, "queue", "explain", "default")
         assert (listed.exit_code, explained.exit_code) == (0, 1)
-        assert "there are no queues, so nobody schedules in Volcano's manner here" in listed.stderr
-        assert "there are no queues, so nobody schedules in Volcano's manner here" in explained.stderr
+        assert "there are no queues, so no scheduler here has a Volcano profile" in listed.stderr
+        assert "there are no queues, so no scheduler here has a Volcano profile" in explained.stderr
         plain.apply(queue("team"))
-        assert "these queues wait: nobody schedules" in run(kubeconfig, "queue", "list").stderr
+        assert "these queues wait: no scheduler here" in run(kubeconfig, "queue", "list").stderr
         assert "with --volcano-conf FILE" in " ".join(run(kubeconfig, "queue", "explain", "team").stdout.split())
 
 
@@ -184,13 +185,13 @@ def test_without_a_scheduler_the_object_is_shown() -> None:
     assert "this is what the object says" in result.stdout
 
 
-def test_a_cluster_without_volcanos_manner_says_so() -> None:
+def test_a_cluster_without_the_volcano_profile_says_so() -> None:
     with Harness(nodes=1) as cluster:
         kubeconfig = cluster.serve()
         listed = run(kubeconfig, "queue", "list")
         explained = run(kubeconfig, "queue", "explain", "default")
     assert listed.exit_code == 0
-    assert "nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)" in listed.stderr
+    assert "no scheduler here has a Volcano profile (fairlead up --volcano-conf default does)" in listed.stderr
     assert explained.exit_code == 1
     assert '"default" not found: there are no queues' in explained.stderr
 

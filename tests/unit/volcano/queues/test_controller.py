@@ -133,7 +133,7 @@ def test_a_parent_takes_its_children_along_and_only_those_it_closed() -> None:
     }
 
 
-def test_a_child_does_not_open_under_a_closed_parent_and_the_wish_is_given_up_in_the_end() -> None:
+def test_a_child_does_not_open_under_a_closed_parent_and_the_request_is_given_up_in_the_end() -> None:
     world = cluster()
     world.apply(queue("p"), queue("a").having(parent="p"))
     world.run(1)

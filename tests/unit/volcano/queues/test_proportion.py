@@ -177,7 +177,7 @@ def waiting_groups(*names: str, cpu: str = "3") -> RoundScenario:
     return yard
 
 
-def test_a_group_beyond_the_queues_limit_is_told_what_is_insufficient() -> None:
+def test_a_group_beyond_the_queues_limit_is_shown_what_is_insufficient() -> None:
     plugin = Proportion()
     round = waiting_groups("one", cpu="6").open(plugin)
     assert plugin.job_enqueueable(round.jobs["default/one"]) is Vote.REJECT

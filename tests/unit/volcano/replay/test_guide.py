@@ -137,7 +137,7 @@ def test_before_a_trial_without_a_name_come_rows_that_no_step_is_on() -> None:
     assert list(rows) == [2, 1, 0]
 
 
-def test_an_eviction_that_was_thought_through_does_not_tell_for_whom() -> None:
+def test_an_eviction_that_was_thought_through_does_not_say_for_whom() -> None:
     steps = [{"do": "evict", "pod": "v"}, {"do": "evict", "pod": "v", "for": "other"}]
     guide = Guide(steps, Random(0))
     guide.evicted(Name("v"), Name("w"))  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def test_a_task_is_booked_once() -> None:
     assert resources.at(resources.used, 0).cpu == 1000
 
 
-def test_the_first_shortage_of_a_row_is_told_cpu_before_others() -> None:
+def test_the_first_shortage_of_a_row_is_reported_cpu_before_others() -> None:
     resources = books_over(2, **{GPU: "1"})
     resources.put(Entry("d/a", asking(4000), TaskStatus.RUNNING), 0)
     rows = np.array([0, 1], dtype=np.int32)
@@ -84,7 +84,7 @@ def test_the_first_shortage_of_a_row_is_told_cpu_before_others() -> None:
     assert {names: mask.tolist() for names, mask in short.items()} == {("cpu",): [True, False], (GPU,): [False, True]}
 
 
-def test_a_row_that_is_short_of_several_things_that_have_no_order_is_told_so() -> None:
+def test_a_row_that_is_short_of_several_things_that_have_no_order_gets_that_reason() -> None:
     resources = books_over(2, **{GPU: "1", "foo.com/x": "1"})
     resources.put(Entry("d/a", asking(0, gpu=1000), TaskStatus.RUNNING), 0)
     request = asking(1000, gpu=1000)

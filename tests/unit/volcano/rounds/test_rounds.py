@@ -111,7 +111,7 @@ def test_a_pod_that_asks_for_nothing_goes_where_predicates_let_it() -> None:
     assert binds(run(round_over(cluster, plugins=plugins))) == {"job-0": "b"}
 
 
-def test_several_reasons_of_one_node_are_told_until_a_final_one() -> None:
+def test_several_reasons_of_one_node_are_reported_until_a_final_one() -> None:
     full = small_node("a", pods="0").tainted("k")  # type: ignore[attr-defined]
     cluster = cluster_of(full, *gang("job", 1, at_least=1))
     round = run(round_over(cluster, plugins=(Priority(), GangTierPlugin(), Predicates.of(Arguments()))))
@@ -157,7 +157,7 @@ def test_allocate_lets_groups_in_where_nothing_else_does() -> None:
     assert binds(run(round_over(cluster_of(small_node("a"), *members)))) == {"job-0": "a"}
 
 
-def test_queues_are_told_what_their_descendants_have() -> None:
+def test_queues_are_given_what_their_descendants_have() -> None:
     group, member = gang("job", 1, at_least=1, cpu="1")
     child = queue("child").having(parent="root")
     cluster = cluster_of(queue("root"), child, small_node("a"), group.having(queue="child"), member)

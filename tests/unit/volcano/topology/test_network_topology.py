@@ -180,7 +180,7 @@ def test_who_is_somewhere_already_stays_within_its_tier() -> None:
 
 
 @pytest.mark.parametrize(("compatible", "where"), [(True, ""), (False, "s1")])
-def test_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_is(compatible: bool, where: str) -> None:
+def test_parts_without_a_topology_show_the_original_nothing_of_where_their_job_is(compatible: bool, where: str) -> None:
     selector = {"matchLabels": {"job": "j"}}
     policy = {"name": "p", "subGroupSize": 1, "labelSelector": selector, "matchLabelKeys": ["part"]}
     yard = yard_of_racks().group("job", networkTopology={"highestTierAllowed": 1}, subGroupPolicy=[policy])
@@ -189,7 +189,7 @@ def test_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_i
     assert round.jobs["default/job"].allocated_hyper_node == where
 
 
-def test_soft_wishes_get_every_tier() -> None:
+def test_soft_preferences_get_every_tier() -> None:
     plugin = NetworkTopologyAware()
     round = yard_of_racks(mode="soft").pod("x", "job").open(plugin)
     gradient = plugin.gradient_for_job(round.jobs["default/job"], ROOT, Purpose.ALLOCATE)

@@ -3,7 +3,7 @@
     claim   Pending ──volume found, or made──▶ Bound ──volume vanished──▶ Lost
     volume  Available ──promised to a claim──▶ Bound ──claim vanished──▶ Released ──policy Delete──▶ gone
 
-Binding is told in two visits: first the volume is promised (over the version that was seen, so that nobody else gets
+Binding is written in two visits: first the volume is promised (over the version that was seen, so that nobody else gets
 it), then both sides say that they are bound. Volumes are made by somebody else, who is asked by an annotation on the
 claim: volume_provisioner.py here, a provisioner on a real cluster. Keys are ("", name) of volumes and (namespace,
 name) of claims.
@@ -50,7 +50,7 @@ class VolumeBinder(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._volumes: dict[str, Doc] = {}
         self._unbound: dict[Key, None] = {}
-        self._told: dict[Key, str] = {}  # the last thing said about a claim: not to be repeated
+        self._last_message: dict[Key, str] = {}  # the last thing said about a claim: not to be repeated
 
     def observe(self, change: Change) -> None:
         gone = change.gone
@@ -80,7 +80,7 @@ class VolumeBinder(Reconciler[Key]):
         self._unbound.pop(key, None)
         spec = doc.get("spec") or {}
         if gone:
-            self._told.pop(key, None)
+            self._last_message.pop(key, None)
             for name, volume in self._volumes.items():
                 reference = volume["spec"].get("claimRef") or {}
                 if (reference.get("namespace"), reference.get("name")) == key:
@@ -246,9 +246,9 @@ class VolumeBinder(Reconciler[Key]):
 
     def _event_once(self, claim: Doc, reason: str, message: str, *, warning: bool = False) -> Iterable[Write]:
         """An Event about a claim, unless the last one about it said the same: a claim that waits is visited often."""
-        if self._told.get(namespaced_name(claim)) == message:
+        if self._last_message.get(namespaced_name(claim)) == message:
             return
-        self._told[namespaced_name(claim)] = message
+        self._last_message[namespaced_name(claim)] = message
         yield from self.event(PERSISTENT_VOLUME_CLAIM, claim, reason, message, warning=warning)
 
 

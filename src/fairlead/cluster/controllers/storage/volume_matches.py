@@ -1,4 +1,4 @@
-"""Which volume a claim gets: the smallest that offers what is asked for. Documents in, a document out.
+"""Which volume a claim gets: the smallest that offers what is requested. Documents in, a document out.
 
 A volume that names the claim already is taken whatever its size. A claim that waits for its first consumer gets no
 other than that here: its scheduler chooses.

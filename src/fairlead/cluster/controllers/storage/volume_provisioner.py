@@ -1,8 +1,8 @@
-"""A provisioner for every storage class: volumes that exist only as objects, made when they are asked for.
+"""A provisioner for every storage class: volumes that exist only as objects, made when they are requested.
 
 It stands in for all the drivers of a real cluster and follows their protocol: a claim that names a provisioner in its
 annotation gets a volume made for it, in the zone of the node that was selected for its pod (or where the class allows);
-a volume that is given back and may go is deleted. So it works with whoever binds claims, also with a real
+a volume that is given back and may go is deleted. So it works with any binder of claims, also with a real
 kube-controller-manager. `kubernetes.io/no-provisioner` makes nothing, as everywhere.
 """
 

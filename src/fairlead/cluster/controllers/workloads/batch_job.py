@@ -4,7 +4,7 @@
                      └──too many failed, too late──▶ FailureTarget ──no pod left──▶ Failed ────ttl──▶ deleted
 
 Progress is counted in job_progress.py, without the original's tracking finalizer on pods. Not built: per-index backoff
-limits, pod failure policies and success policies; a Job that asks for them is run as if it did not.
+limits, pod failure policies and success policies; a Job that requests them is run as if it did not.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Jobs(Reconciler[Key]):
         limit = _number(job, "backoffLimit", 6)
         conditions = {one["type"]: one for one in (job.get("status") or {}).get("conditions") or ()}
         if "FailureTarget" in conditions:
-            told = conditions["FailureTarget"]
-            return _Ending(False, told["reason"], told["message"])
+            failure = conditions["FailureTarget"]
+            return _Ending(False, failure["reason"], failure["message"])
         if tally.failures > limit or self._restarted_too_often(job, active, limit):
             return _TOO_MANY_FAILURES
         deadline = _deadline(job)
@@ -173,7 +173,7 @@ class Jobs(Reconciler[Key]):
             tally.dismissed.add(pod.uid)
             yield delete(POD, pod.doc)
 
-    # Telling
+    # Status and events
 
     def _report(
         self, key: Key, job: Doc, tally: FinishedPods, pods: list[PodFact], ending: _Ending | None, now: float

@@ -76,26 +76,26 @@ class CronJobs(Reconciler[Key]):
     kind: Kind = CRON_JOB
     job_kind: Kind = JOB
     scheduled_note = SCHEDULED
-    tells_of_cleaning = False
+    emits_cleaning = False
 
     def run_of(self, job: Doc) -> CronRun:
         """What is to be known of a Job."""
         return _run(job)
 
-    def tell_ended(self, doc: Doc, run: CronRun) -> Iterable[Write]:
+    def emit_ended(self, doc: Doc, run: CronRun) -> Iterable[Write]:
         return self.event(self.kind, doc, "SawCompletedJob", f"Saw completed job: {run.name}, condition: {run.ending}")
 
-    def tell_created(self, doc: Doc, name: str) -> Iterable[Write]:
+    def emit_created(self, doc: Doc, name: str) -> Iterable[Write]:
         return self.event(self.kind, doc, "SuccessfulCreate", f"Created job {name}")
 
-    def tell_deleted(self, doc: Doc, name: str) -> Iterable[Write]:
+    def emit_deleted(self, doc: Doc, name: str) -> Iterable[Write]:
         return self.event(self.kind, doc, "SuccessfulDelete", f"Deleted job {name}")
 
-    def tell_forbidden(self, doc: Doc) -> Iterable[Write]:
+    def emit_forbidden(self, doc: Doc) -> Iterable[Write]:
         text = "Not starting job because prior execution is running and concurrency policy is Forbid"
         return self.event(self.kind, doc, "JobAlreadyActive", text)
 
-    def tell_replaced(self, doc: Doc) -> Iterable[Write]:
+    def emit_replaced(self, doc: Doc) -> Iterable[Write]:
         return ()
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
@@ -172,13 +172,13 @@ class CronJobs(Reconciler[Key]):
             return
         policy = doc["spec"].get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and active:
-            yield from self.tell_forbidden(doc)
+            yield from self.emit_forbidden(doc)
             return
         if policy == "Replace" and active:
-            yield from self.tell_replaced(doc)
+            yield from self.emit_replaced(doc)
             for run in active:
                 yield delete(self.job_kind, run.doc, propagation="Background")
-                yield from self.tell_deleted(doc, run.name)
+                yield from self.emit_deleted(doc, run.name)
         yield create(self.job_kind, self._job(doc, name, scheduled))
 
     def _tidy(self, doc: Doc, runs: dict[str, CronRun]) -> Iterable[Write]:
@@ -191,10 +191,10 @@ class CronJobs(Reconciler[Key]):
             ended = sorted((run for run in runs.values() if run.ending == ending), key=lambda run: run.started)
             for run in ended[: max(0, len(ended) - (usual if limit is None else int(limit)))]:
                 yield delete(self.job_kind, run.doc, propagation="Background")
-                if self.tells_of_cleaning:
-                    yield from self.tell_deleted(doc, run.name)
+                if self.emits_cleaning:
+                    yield from self.emit_deleted(doc, run.name)
 
-    # Telling
+    # Status and events
 
     def _report(self, doc: Doc, runs: dict[str, CronRun], now: float) -> Iterable[Write]:
         known = doc.get("status") or {}
@@ -206,7 +206,7 @@ class CronJobs(Reconciler[Key]):
                 text = f"Active job went missing: {reference['name']}"
                 yield from self.event(self.kind, doc, "MissingJob", text)
             elif run.ending:
-                yield from self.tell_ended(doc, run)
+                yield from self.emit_ended(doc, run)
         status = _status(self.job_kind, known, runs.values(), listed)
         if any((known.get(name) or None) != (value or None) for name, value in status.items()):
             yield patch_status(self.kind, doc, status)
@@ -215,7 +215,7 @@ class CronJobs(Reconciler[Key]):
         if reply.write.verb is Verb.CREATE:
             doc = self.view.get(self.kind, *key)
             if doc is not None:
-                yield from self.tell_created(doc, reply.write.name)
+                yield from self.emit_created(doc, reply.write.name)
 
     def _job(self, doc: Doc, name: str, scheduled: float) -> Doc:
         template, kind = doc["spec"]["jobTemplate"], self.job_kind

@@ -250,7 +250,7 @@ class DaemonSets(Reconciler[Key]):
                 waiting.append(node)
         return waiting[: max(0, surge - under_way)], goes
 
-    # Telling
+    # Status and events
 
     def _report(self, seen: _Set) -> Iterable[Write]:
         status, known = self._status(seen), seen.doc.get("status") or {}

@@ -1,8 +1,8 @@
 """Deployments: one ReplicaSet per template, the newest grown while the others shrink.
 
-How large each becomes is computed in rollout.py, what is told in deployment_status.py; here are the visits. As in the
-original, one visit takes one step (create the new ReplicaSet, grow it, or shrink old ones) and the next follows when
-the ReplicaSets have answered. ReplicaSets are few, so their documents are kept, with replies observed at once.
+How large each becomes is computed in rollout.py, what is reported in deployment_status.py; here are the visits. As in
+the original, one visit takes one step (create the new ReplicaSet, grow it, or shrink old ones) and the next follows
+when the ReplicaSets have answered. ReplicaSets are few, so their documents are kept, with replies observed at once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from fairlead.cluster.controllers.workloads.rollout import (
     MAXIMUM,
     REVISION,
     Sizes,
+    desired,
     first_size,
     is_rescaled,
     is_rolling,
     limits,
     next_new_size,
     next_old_sizes,
+    reported,
     rescaled_sizes,
     revision_of,
-    told,
-    wished,
 )
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import (
@@ -147,7 +147,7 @@ class Deployments(Reconciler[Key]):
             if is_rolling(deployment) or _all_gone(old):
                 yield from self._found(key, deployment, old, now)
             else:
-                yield from self._resize(deployment, {one["metadata"]["name"]: 0 for one in old if wished(one)}, now)
+                yield from self._resize(deployment, {one["metadata"]["name"]: 0 for one in old if desired(one)}, now)
                 yield from self._report(deployment, None, old, now)
             return
         yield from self._annotate(deployment, new, old)
@@ -158,11 +158,11 @@ class Deployments(Reconciler[Key]):
 
     def _next_sizes(self, deployment: Doc, new: Doc, old: list[Doc]) -> Sizes:
         if not is_rolling(deployment):
-            shrinking = {one["metadata"]["name"]: 0 for one in old if wished(one)}
+            shrinking = {one["metadata"]["name"]: 0 for one in old if desired(one)}
             if shrinking or not _all_gone(old):
                 return shrinking
         size = next_new_size(deployment, new, old)
-        if size != wished(new):
+        if size != desired(new):
             return {new["metadata"]["name"]: size}
         return next_old_sizes(deployment, new, old)
 
@@ -178,8 +178,8 @@ class Deployments(Reconciler[Key]):
         replica_set = _new_set(deployment, old, template_hash(deployment["spec"]["template"], collisions))
         name = replica_set["metadata"]["name"]
         yield create(REPLICA_SET, replica_set)
-        if wished(replica_set):
-            text = f"Scaled up replica set {name} from 0 to {wished(replica_set)}"
+        if desired(replica_set):
+            text = f"Scaled up replica set {name} from 0 to {desired(replica_set)}"
             yield from self.event(DEPLOYMENT, deployment, _SCALING, text)
         yield from self._note_revision(deployment, revision_of(replica_set))
         if deadline_of(deployment) is not None:
@@ -214,7 +214,7 @@ class Deployments(Reconciler[Key]):
         """Set sizes, and note on every active ReplicaSet for which size of the Deployment they were made."""
         notes = _notes(deployment)
         for one in self._sets_of(deployment):
-            name, size = one["metadata"]["name"], wished(one)
+            name, size = one["metadata"]["name"], desired(one)
             annotations = one["metadata"].get("annotations") or {}
             if sizes.get(name, size) != size:
                 changes = {"metadata": {"annotations": notes}, "spec": {"replicas": sizes[name]}}
@@ -231,7 +231,7 @@ class Deployments(Reconciler[Key]):
         kept = 10 if limit is None else limit
         idle = [one for one in old if not one["metadata"].get("deletionTimestamp")]
         for one in sorted(idle, key=lambda one: (revision_of(one), _age(one)))[: max(0, len(idle) - kept)]:
-            if not wished(one) and not told(one, "replicas"):
+            if not desired(one) and not reported(one, "replicas"):
                 yield delete(REPLICA_SET, one)
 
     def _report(self, deployment: Doc, new: Doc | None, old: list[Doc], now: float) -> Iterable[Write]:
@@ -283,7 +283,7 @@ def _new_set(deployment: Doc, old: list[Doc], hash_: str) -> Doc:
 
 
 def _notes(deployment: Doc) -> dict[str, str]:
-    replicas = wished(deployment)
+    replicas = desired(deployment)
     return {DESIRED: str(replicas), MAXIMUM: str(replicas + limits(deployment)[0])}
 
 
@@ -295,10 +295,10 @@ def _copied(deployment: Doc) -> dict[str, str]:
 def _all_gone(old: Sequence[Doc]) -> bool:
     """Whether no pod of these ReplicaSets is left, not even one that is terminating."""
     return not any(
-        wished(one)
-        or told(one, "replicas")
-        or told(one, "terminatingReplicas")
-        or told(one, "observedGeneration") < (one["metadata"].get("generation") or 0)
+        desired(one)
+        or reported(one, "replicas")
+        or reported(one, "terminatingReplicas")
+        or reported(one, "observedGeneration") < (one["metadata"].get("generation") or 0)
         for one in old
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.cluster.controllers.workloads.rollout import limits, told, total, wished
+from fairlead.cluster.controllers.workloads.rollout import desired, limits, reported, total
 from fairlead.cluster.controllers.writes import condition
 from fairlead.core.model.times import seconds_of, timestamp
 
@@ -21,22 +21,22 @@ NO_DEADLINE = 2**31 - 1
 def deployment_status(deployment: Doc, new: Doc | None, old: Sequence[Doc]) -> Doc:
     """The counts; conditions are added by `judged`."""
     everything = [*old] if new is None else [new, *old]
-    available = sum(told(one, "availableReplicas") for one in everything)
+    available = sum(reported(one, "availableReplicas") for one in everything)
     status = {
         "observedGeneration": deployment["metadata"].get("generation") or 0,
-        "replicas": sum(told(one, "replicas") for one in everything),
-        "updatedReplicas": told(new, "replicas"),
-        "readyReplicas": sum(told(one, "readyReplicas") for one in everything),
+        "replicas": sum(reported(one, "replicas") for one in everything),
+        "updatedReplicas": reported(new, "replicas"),
+        "readyReplicas": sum(reported(one, "readyReplicas") for one in everything),
         "availableReplicas": available,
         "unavailableReplicas": max(0, total(everything) - available),
-        "terminatingReplicas": sum(told(one, "terminatingReplicas") for one in everything),
+        "terminatingReplicas": sum(reported(one, "terminatingReplicas") for one in everything),
     }
     collisions = (deployment.get("status") or {}).get("collisionCount")
     return status if collisions is None else {**status, "collisionCount": collisions}
 
 
 def is_complete(deployment: Doc, status: Doc) -> bool:
-    replicas = wished(deployment)
+    replicas = desired(deployment)
     return bool(
         status["updatedReplicas"] == status["replicas"] == status["availableReplicas"] == replicas
         and status["observedGeneration"] >= (deployment["metadata"].get("generation") or 0)
@@ -65,7 +65,7 @@ def deadline_of(deployment: Doc) -> float | None:
 
 
 def _availability(deployment: Doc, status: Doc) -> Doc:
-    if status["availableReplicas"] >= wished(deployment) - limits(deployment)[1]:
+    if status["availableReplicas"] >= desired(deployment) - limits(deployment)[1]:
         return _condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     return _condition(
         "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
@@ -125,7 +125,7 @@ def _put(conditions: dict[str, Doc], new: Doc, now: float) -> None:
     if not is_news and new["reason"] != "ReplicaSetUpdated":
         return
     since = old["lastTransitionTime"] if old is not None and old["status"] == new["status"] else timestamp(now)
-    conditions.pop(new["type"], None)  # what is new is told last
+    conditions.pop(new["type"], None)  # what is new comes last
     conditions[new["type"]] = {**new, "lastUpdateTime": timestamp(now), "lastTransitionTime": since}
 
 

@@ -99,7 +99,7 @@ def put_condition(conditions: list[Doc], new: Doc) -> list[Doc]:
 
 
 def indexes_of(text: str) -> set[int]:
-    """`1,3-5` as numbers, the first million of them: whoever may write the status may write any range."""
+    """`1,3-5` as numbers, the first million of them: anybody who may write the status may write any range."""
     indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

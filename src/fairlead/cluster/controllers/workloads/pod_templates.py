@@ -1,4 +1,4 @@
-"""From a pod template to pods: names, labels, owner, and the hash that tells one template from another."""
+"""From a pod template to pods: names, labels, owner, and the hash that distinguishes templates."""
 
 from __future__ import annotations
 

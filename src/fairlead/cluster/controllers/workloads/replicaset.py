@@ -1,6 +1,6 @@
-"""ReplicaSets and ReplicationControllers: as many pods as wished, adopted, created or deleted.
+"""ReplicaSets and ReplicationControllers: as many pods as wanted, adopted, created or deleted.
 
-Both kinds are one controller class, told which kind to serve. Pods are counted from the records of pod_facts.py; the
+Both kinds are one controller class, given which kind to serve. Pods are counted from the records of pod_facts.py; the
 owner's document is read from the view at each visit. Creation after a failure goes on with a single pod, so that a
 quota that is used up is not asked hundreds of times.
 """
@@ -161,7 +161,7 @@ class ReplicaSets(Reconciler[Key]):
             yield delete(POD, pod.doc)
             yield from self.event(self.kind, owner, "SuccessfulDelete", f"Deleted pod: {pod.name}")
 
-    # Telling
+    # Status and events
 
     def _report(self, key: Key, owner: Doc, pods: list[PodFact], now: float) -> Iterable[Write]:
         status = self._status(key, owner, pods, now)
@@ -195,15 +195,15 @@ class ReplicaSets(Reconciler[Key]):
         if failure is None:
             return [one for one in conditions if one["type"] != "ReplicaFailure"]
         if any((one["type"], one["status"]) == ("ReplicaFailure", "True") for one in conditions):
-            return conditions  # each refusal names another pod; telling all of them would never end
-        told = {
+            return conditions  # each refusal names another pod; reporting all of them would never end
+        condition = {
             "type": "ReplicaFailure",
             "status": "True",
             "lastTransitionTime": timestamp(now),
             "reason": "FailedCreate",
             "message": failure,
         }
-        return with_condition(conditions, told)
+        return with_condition(conditions, condition)
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         if reply.error is not None and reply.write.verb is Verb.CREATE:
@@ -221,7 +221,7 @@ class ReplicaSets(Reconciler[Key]):
 class ReplicationControllers(ReplicaSets):
     name = "replication-controller"
     kind = REPLICATION_CONTROLLER
-    counts = _COUNTS  # the old kind does not tell of terminating replicas
+    counts = _COUNTS  # the old kind does not report terminating replicas
     watches: Sequence[Watch] = (Watch(REPLICATION_CONTROLLER), Watch(POD))
 
     def _selector(self, owner: Doc) -> LabelSelector:

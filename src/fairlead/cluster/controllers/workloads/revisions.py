@@ -2,7 +2,7 @@
 
 A revision is named after its owner and a hash of its data; going back to an old template gives the old revision a new
 number instead of a new name. Kept per owner are the few documents there are. Invariant: `plan` is a pure function of
-what was observed; whoever calls it performs the writes it returns.
+what was observed; the caller performs the writes it returns.
 """
 
 from __future__ import annotations

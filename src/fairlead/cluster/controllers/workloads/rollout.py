@@ -21,22 +21,22 @@ MAXIMUM = "deployment.kubernetes.io/max-replicas"
 REVISION = "deployment.kubernetes.io/revision"
 
 Sizes = dict[str, int]
-"""Wished sizes by ReplicaSet name; only those that change."""
+"""Desired sizes by ReplicaSet name; only those that change."""
 
 
-def wished(doc: Doc) -> int:
+def desired(doc: Doc) -> int:
     """`spec.replicas` of a Deployment or ReplicaSet."""
     replicas = doc["spec"].get("replicas")
     return 1 if replicas is None else int(replicas)
 
 
-def told(replica_set: Doc | None, field: str) -> int:
+def reported(replica_set: Doc | None, field: str) -> int:
     """A number of a ReplicaSet's status."""
     return int(((replica_set or {}).get("status") or {}).get(field) or 0)
 
 
 def total(replica_sets: Sequence[Doc]) -> int:
-    return sum(wished(one) for one in replica_sets)
+    return sum(desired(one) for one in replica_sets)
 
 
 def is_rolling(deployment: Doc) -> bool:
@@ -49,7 +49,7 @@ def limits(deployment: Doc) -> tuple[int, int]:
     if not is_rolling(deployment):
         return 0, 0
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    replicas = wished(deployment)
+    replicas = desired(deployment)
     surge = share(rolling.get("maxSurge", "25%"), replicas, round_up=True)
     unavailable = share(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
     if not surge and not unavailable:
@@ -63,14 +63,14 @@ def first_size(deployment: Doc, others: Sequence[Doc]) -> int:
 
 
 def next_new_size(deployment: Doc, new: Doc, others: Sequence[Doc]) -> int:
-    size, replicas = wished(new), wished(deployment)
+    size, replicas = desired(new), desired(deployment)
     if size >= replicas:
         return replicas
     return _grown(deployment, size, total(others) + size)
 
 
 def _grown(deployment: Doc, size: int, everything: int) -> int:
-    replicas = wished(deployment)
+    replicas = desired(deployment)
     if not is_rolling(deployment):
         return replicas
     room = replicas + limits(deployment)[0] - everything
@@ -79,23 +79,23 @@ def _grown(deployment: Doc, size: int, everything: int) -> int:
 
 def next_old_sizes(deployment: Doc, new: Doc, old: Sequence[Doc]) -> Sizes:
     """Which old ReplicaSets shrink now, and to what."""
-    minimum = wished(deployment) - limits(deployment)[1]
-    not_yet = wished(new) - told(new, "availableReplicas")
+    minimum = desired(deployment) - limits(deployment)[1]
+    not_yet = desired(new) - reported(new, "availableReplicas")
     may_go = total([new, *old]) - minimum - not_yet
     if may_go <= 0 or not total(old):
         return {}
     by_age = sorted(old, key=lambda one: (one["metadata"].get("creationTimestamp") or "", one["metadata"]["name"]))
     sizes = _without_broken(by_age, may_go)
-    available = sum(told(one, "availableReplicas") for one in (new, *old))
+    available = sum(reported(one, "availableReplicas") for one in (new, *old))
     return sizes | _without_surplus(by_age, sizes, available - minimum)
 
 
 def _without_broken(old: Sequence[Doc], may_go: int) -> Sizes:
     sizes: Sizes = {}
     for one in old:
-        goes = min(may_go, wished(one) - told(one, "availableReplicas"))
+        goes = min(may_go, desired(one) - reported(one, "availableReplicas"))
         if goes > 0:
-            sizes[one["metadata"]["name"]] = wished(one) - goes
+            sizes[one["metadata"]["name"]] = desired(one) - goes
             may_go -= goes
     return sizes
 
@@ -104,7 +104,7 @@ def _without_surplus(old: Sequence[Doc], known: Sizes, surplus: int) -> Sizes:
     sizes: Sizes = {}
     for one in old:
         name = one["metadata"]["name"]
-        size = known.get(name, wished(one))
+        size = known.get(name, desired(one))
         goes = min(surplus, size)
         if goes > 0:
             sizes[name] = size - goes
@@ -114,33 +114,33 @@ def _without_surplus(old: Sequence[Doc], known: Sizes, surplus: int) -> Sizes:
 
 def is_rescaled(deployment: Doc, replica_sets: Sequence[Doc]) -> bool:
     """Whether the Deployment's replicas changed since its ReplicaSets were last sized."""
-    replicas = wished(deployment)
-    return any(wished(one) and _noted(one, DESIRED, replicas) != replicas for one in replica_sets)
+    replicas = desired(deployment)
+    return any(desired(one) and _noted(one, DESIRED, replicas) != replicas for one in replica_sets)
 
 
 def rescaled_sizes(deployment: Doc, new: Doc | None, old: Sequence[Doc]) -> Sizes:
     """Sizes after the Deployment was scaled (or while it is paused), without rolling on."""
     everything = [*old] if new is None else [new, *old]
-    active = [one for one in everything if wished(one)]
+    active = [one for one in everything if desired(one)]
     if len(active) <= 1:
         only = active[0] if active else new or (_newest(old) if old else None)
-        return {} if only is None else _changed({only["metadata"]["name"]: wished(deployment)}, everything)
+        return {} if only is None else _changed({only["metadata"]["name"]: desired(deployment)}, everything)
     if new is not None and _is_saturated(deployment, new):
         return _changed({one["metadata"]["name"]: 0 for one in old}, everything)
     return _changed(_proportional(deployment, active), everything) if is_rolling(deployment) else {}
 
 
 def _proportional(deployment: Doc, active: Sequence[Doc]) -> Sizes:
-    replicas = wished(deployment)
+    replicas = desired(deployment)
     most = replicas + limits(deployment)[0] if replicas else 0
     to_add = most - total(active)
     # On the way up the newest of equals comes first, on the way down the oldest.
     ordered = sorted(active, key=lambda one: one["metadata"].get("creationTimestamp") or "", reverse=to_add > 0)
-    ordered.sort(key=wished, reverse=True)
+    ordered.sort(key=desired, reverse=True)
     sizes, added = {}, 0
     for one in ordered:
         share = _share(deployment, one, most, to_add - added) if to_add else 0
-        sizes[one["metadata"]["name"]] = wished(one) + share
+        sizes[one["metadata"]["name"]] = desired(one) + share
         added += share
     largest = ordered[0]["metadata"]["name"]
     sizes[largest] = max(0, sizes[largest] + to_add - added)
@@ -148,16 +148,16 @@ def _proportional(deployment: Doc, active: Sequence[Doc]) -> Sizes:
 
 
 def _share(deployment: Doc, one: Doc, most: int, left: int) -> int:
-    if not wished(deployment):
-        return -wished(one)
-    before = _noted(one, MAXIMUM, 0) or told(deployment, "replicas") or total([one])
-    fraction = math.floor(wished(one) * most / before + 0.5) - wished(one)
+    if not desired(deployment):
+        return -desired(one)
+    before = _noted(one, MAXIMUM, 0) or reported(deployment, "replicas") or total([one])
+    fraction = math.floor(desired(one) * most / before + 0.5) - desired(one)
     return min(fraction, left) if left > 0 else max(fraction, left)
 
 
 def _is_saturated(deployment: Doc, new: Doc) -> bool:
-    replicas = wished(deployment)
-    return wished(new) == replicas == _noted(new, DESIRED, -1) == told(new, "availableReplicas")
+    replicas = desired(deployment)
+    return desired(new) == replicas == _noted(new, DESIRED, -1) == reported(new, "availableReplicas")
 
 
 def _newest(replica_sets: Sequence[Doc]) -> Doc:
@@ -165,7 +165,7 @@ def _newest(replica_sets: Sequence[Doc]) -> Doc:
 
 
 def _changed(sizes: Sizes, replica_sets: Sequence[Doc]) -> Sizes:
-    now = {one["metadata"]["name"]: wished(one) for one in replica_sets}
+    now = {one["metadata"]["name"]: desired(one) for one in replica_sets}
     return {name: size for name, size in sizes.items() if now[name] != size}
 
 

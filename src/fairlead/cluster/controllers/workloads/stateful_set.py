@@ -1,4 +1,4 @@
-"""StatefulSets: pods with names, one after the other (or, if told so, all at once), each with its own claims.
+"""StatefulSets: pods with names, one after the other (or, if configured so, all at once), each with its own claims.
 
     missing ──create──▶ pending ──▶ ready ──▶ next ordinal ... all ready ──▶ surplus goes, highest first
                                                                         └──▶ old revisions go, highest first
@@ -246,7 +246,7 @@ class StatefulSets(Reconciler[Key]):
         text = f"Delete Pod {pod.name} in StatefulSet {seen.key[1]} successful"
         yield from self.event(STATEFUL_SET, seen.doc, "SuccessfulDelete", text)
 
-    # Telling
+    # Status and events
 
     def _report(self, seen: _Set) -> Iterable[Write]:
         status, known = _status(seen), seen.doc.get("status") or {}

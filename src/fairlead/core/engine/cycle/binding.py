@@ -14,9 +14,9 @@ next. Meanwhile the pod is ASSUMED and the next pods are placed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.core.framework.calls import call_plugin
 from fairlead.core.framework.plugin import Errand, Plugin, ReplyErrand, takes_part
@@ -132,30 +132,53 @@ class BindWrite(OneWrite):
         return self._again_at
 
 
-class Binding:
+class Ending(NamedTuple):
+    """How a binding ended that did not bind its pod."""
+
     status: Status | None = None
-    """Why it ended; None while it has not, and if the pod is bound."""
-    past_permit = False
-    preempted = False
-    told = ""
-    """The node to which the pod was told that it is nominated while it waits."""
-    keeps_nomination = False
+    preempted: bool = False
+    keeps_nomination: bool = False
     """Whether the pod stays nominated to its node if its permission is refused."""
     together: frozenset[str] = frozenset()
     """Other pods for which it is no news that the place is given up: they were tried with this one."""
+
+
+_NOT_ENDED = Ending()
+
+
+class _Calls:
+    """Which plugins a binding has to call at PreBind, whose errands are under way, and how many binders have been
+    called: extenders first, then plugins."""
+
+    __slots__ = ("_binders", "plugin_of", "pre_binders")
+
+    def __init__(self) -> None:
+        self.pre_binders: list[Plugin] = []
+        self.plugin_of: dict[int, str] = {}
+        self._binders = 0
+
+    def not_called(self, binders: Sequence[Extender | Plugin]) -> Iterator[Extender | Plugin]:
+        """The binders that have not been called; each counts as called when it comes."""
+        for binder in binders[self._binders :]:
+            self._binders += 1
+            yield binder
+
+
+class Binding:
+    ending = _NOT_ENDED
+    past_permit = False
+    announced = ""
+    """The node to which the pod was reported as nominated while it waits."""
     retry_at: float | None = None
-    _binders_called = 0
-    """How many binders have been called: extenders first, then plugins."""
 
     def __init__(
         self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, placer: Placer, *, now: float
     ) -> None:
         self.placer = placer
-        """The mode that placed the pod. It is told what becomes of the binding."""
+        """The mode that placed the pod. It is notified of what becomes of the binding."""
         self.entry = entry
         self.cycle = cycle
         self.placed = placed
-        self.row = placed.row
         self.node_name = cycle.cluster.table.name(placed.row)
         self.stage = _WAITING
         self.started = now
@@ -165,10 +188,17 @@ class Binding:
         """By plugin whose Permit waits: the moment at which the wait times out, and its length in seconds."""
         for plugin, timeout in permission.waits:
             self.waiting_for[plugin] = (now + timeout, timeout)
-        self._pre_binders: list[Plugin] = []
-        """The plugins that are called at PreBind."""
+        self._calls = _Calls()
         self._errands: list[Errand] = []
-        self._plugin_of: dict[int, str] = {}
+
+    @property
+    def row(self) -> int:
+        return self.placed.row
+
+    @property
+    def status(self) -> Status | None:
+        """Why it ended; None while it has not, and if the pod is bound."""
+        return self.ending.status
 
     @property
     def pod(self) -> Pod:
@@ -185,8 +215,8 @@ class Binding:
         """Refuse a pod that waits for permission; False if it does not wait."""
         if self.stage is not _HELD and (self.stage is not _WAITING or not self.waiting_for):
             return False
-        self.keeps_nomination = keeps_nomination
-        self.together |= together
+        together |= self.ending.together
+        self.ending = self.ending._replace(keeps_nomination=keeps_nomination, together=together)
         self._end(unschedulable(message).by(plugin))
         return True
 
@@ -199,7 +229,7 @@ class Binding:
             self._end(failed("preempted by DefaultPreemption"))
         else:
             return False
-        self.preempted = True
+        self.ending = self.ending._replace(preempted=True)
         return True
 
     # ---- a place that is kept after a failure ----
@@ -229,12 +259,12 @@ class Binding:
                     self._end(_failed_pre_flight(plugin.name, said))
                     return False
                 works = works or said is not None
-            self._pre_binders.append(plugin)
+            self._calls.pre_binders.append(plugin)
         return works or bool(self.waiting_for)
 
     def note_condition(self, node_name: str) -> None:
         """The condition that was written for the pod names this node as its nomination."""
-        self.told = node_name
+        self.announced = node_name
 
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
         """Go on as far as possible; returns the writes."""
@@ -245,7 +275,7 @@ class Binding:
             if self.stage is _WAITING and not self.waiting_for:
                 self.past_permit = True
                 self.stage = _PREPARING
-                if self._pre_binders:
+                if self._calls.pre_binders:
                     writes += self._pre_bind(now)
         if self.stage is _PREPARING:
             if self._errands:
@@ -264,7 +294,7 @@ class Binding:
 
     def _pre_bind(self, now: float) -> list[Write]:
         """PreBind: the first failure ends the binding; otherwise all errands start, at once."""
-        for plugin in self._pre_binders:
+        for plugin in self._calls.pre_binders:
             answer: Errand | Status | None = call_plugin(plugin, "pre_bind", self.cycle, self.row)
             if isinstance(answer, Status):
                 if not answer.ok and answer.code is not Code.SKIP:
@@ -272,7 +302,7 @@ class Binding:
                     return []
             elif answer is not None:
                 self._errands.append(answer)
-                self._plugin_of[id(answer)] = plugin.name
+                self._calls.plugin_of[id(answer)] = plugin.name
         return [write for errand in self._errands for write in errand.start(now)]
 
     @property
@@ -315,7 +345,7 @@ class Binding:
             if status.code is Code.SKIP and self.stage is _BINDING:
                 writes += self._bind_by_next(now)
             elif not status.ok:
-                self._end(_wrapped(point, self._plugin_of[id(errand)], status))
+                self._end(_wrapped(point, self._calls.plugin_of[id(errand)], status))
                 break
         return writes
 
@@ -323,8 +353,7 @@ class Binding:
         """Call the next binder: interested extenders that bind, then Bind plugins, each if those before skipped."""
         profile, cycle = self.cycle.profile, self.cycle
         binders: tuple[Extender | Plugin, ...] = (*profile.extenders, *profile.at("bind"))
-        for binder in binders[self._binders_called :]:
-            self._binders_called += 1
+        for binder in self._calls.not_called(binders):
             name, answer = "", None
             if isinstance(binder, Plugin):
                 name, answer = binder.name, call_plugin(binder, "bind", cycle, self.row)
@@ -352,12 +381,12 @@ class Binding:
 
     def _take_on(self, errand: Errand, name: str, now: float) -> list[Write]:
         self._errands.append(errand)
-        self._plugin_of[id(errand)] = name
+        self._calls.plugin_of[id(errand)] = name
         return errand.start(now)
 
     def _end(self, status: Status) -> None:
         self.stage = _ENDED
-        self.status = status
+        self.ending = self.ending._replace(status=status)
         self._errands.clear()
 
 

@@ -8,7 +8,7 @@ same version of an object.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _SERIES_ENDS_AFTER = 6 * 60.0
 _SERIES_WRITTEN_EVERY = 30 * 60.0
 _SWEEP_EVERY = 60.0
-_TOLD_ONCE = ("Normal", "Scheduled")
-"""Of a pod this is told once, so that no series is kept of it: at 100 pods a second they would be tens of thousands."""
+_EMITTED_ONCE = ("Normal", "Scheduled")
+"""Of a pod this is emitted once, so that no series is kept of it: at 100 pods a second they would be tens of
+thousands."""
 
 Key = tuple[str, ...]
 
@@ -40,6 +41,15 @@ class Series:
     last_written: float
 
 
+class EventText(NamedTuple):
+    """What an event says; `kind` is Normal or Warning."""
+
+    kind: str
+    reason: str
+    action: str
+    note: str
+
+
 class EventRecorder:
     def __init__(self, instance: str, *, announces: bool = True) -> None:
         """Who does not announce writes no Event, and counts in `unwritten` what it would have said, by reasons."""
@@ -53,16 +63,14 @@ class EventRecorder:
     def record(
         self,
         pod: Pod | PodGroup,
+        event: EventText,
         *,
         now: float,
         controller: str,
-        kind: str,
-        reason: str,
-        action: str,
-        note: str,
         related: Pod | PodGroup | None = None,
     ) -> list[Write]:
-        """The writes of an event about a pod or a group; `kind` is Normal or Warning."""
+        """The writes of an event about a pod or a group."""
+        kind, reason, action, note = event
         if not self._announces:
             self.unwritten[reason] = self.unwritten.get(reason, 0) + 1
             return []
@@ -87,7 +95,7 @@ class EventRecorder:
         self._serial += 1
         name = f"{pod.name}.{int(now * 1e9) + self._serial:x}"
         namespace = pod.namespace or "default"
-        if (kind, reason) != _TOLD_ONCE or isinstance(pod, PodGroup):
+        if (kind, reason) != _EMITTED_ONCE or isinstance(pod, PodGroup):
             self._series[key] = Series(namespace, name, 1, now, now)
         body: Doc = {
             "apiVersion": kinds.EVENT_V1.api_version,

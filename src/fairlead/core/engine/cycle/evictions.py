@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.cycle.binding import FIRST_RESEND, LAST_RESEND
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import status_patch
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import PatchType, Verb, Write
@@ -98,7 +99,7 @@ class Evictions:
         uid = gang.group.uid if gang.group is not None else pod.uid
         return self._begin(Claimant(pod, gang.key, uid, "podgroup", gang.group), WHOLE_CLUSTER, victims, now)
 
-    def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
+    def evict(self, pod: Pod, why: str, now: float) -> list[Write]:
         """Evict a pod that is not in another's way: a started member of an incomplete gang."""
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod), note=("", why))
         self._sent_away[delete] = FIRST_REPEAT
@@ -117,7 +118,7 @@ class Evictions:
         return min((at for at, _ in self._again), default=None)
 
     def repeat(self, now: float) -> list[Write]:
-        """Deletions that failed and that nobody else would ask for again, and those whose answer was lost."""
+        """Deletions that failed and that nobody else would request again, and those whose answer was lost."""
         due = [write for at, write in self._again if at <= now]
         if due:
             self._again = [(at, write) for at, write in self._again if at > now]
@@ -157,11 +158,11 @@ class Evictions:
         self._preemptions.sweep()
         self._swept_at = 2 * (len(self._deleted) + len(self._preemptions)) + _FEW
 
-    def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
+    def take_replies(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
         for reply in replies if self._of_write or self._sent_away else ():
             if reply.write in self._sent_away:
-                self._hear_of_sent_away(reply, now)
+                self._note_reply(reply, now)
             if reply.write not in self._of_write:
                 continue
             if self._is_worth_another(reply):
@@ -189,7 +190,7 @@ class Evictions:
             return self._lost.get(reply.write, 0.0) < 2 * FIRST_RESEND
         return isinstance(reply.error, Unreachable)
 
-    def _hear_of_sent_away(self, reply: Reply, now: float) -> None:
+    def _note_reply(self, reply: Reply, now: float) -> None:
         pause = self._sent_away.pop(reply.write)
         if reply.error is not None and not isinstance(reply.error, NotFound | Conflict):
             self._again.append((now + pause, reply.write))
@@ -247,12 +248,9 @@ class Evictions:
             self._deletes[victim.uid] = delete
         return writes + self._recorder.record(
             victim,
+            EventText(kind="Normal", reason="Preempted", action="Preempting", note=note),
             now=now,
             controller=claimant.pod.scheduler_name,
-            kind="Normal",
-            reason="Preempted",
-            action="Preempting",
-            note=note,
             related=claimant.pod if claimant.group is None else claimant.group,
         )
 

@@ -1,4 +1,4 @@
-"""Failure of an attempt, and the status patches that tell pods and groups of it."""
+"""Failure of an attempt, and the status patches that report it to pods and groups."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Failure:
     room: RoomMade = RoomMade.NOT_TRIED
     victims: tuple[Pod, ...] = ()
     extended: tuple[ExtenderAnswers, ...] = ()
-    told: str = ""
+    announced: str = ""
     """The node to which the pod's status was made to say that it is nominated; the watch may not have shown it yet."""
 
     @property
@@ -53,17 +53,17 @@ class Failure:
 
 
 def status_patch(
-    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, announced: str = ""
 ) -> Write | None:
     """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
-    if the status has both already; `told` is the nominated node that it was sent last. For a pod that stands for
+    if the status has both already; `announced` is the nominated node that it was sent last. For a pod that stands for
     another object, the patch of that object's status."""
     if pod.reported_as is not None:
         return POD_LIKE[pod.reported_as.kind].refused(pod, now, reason, message) if reason else None
     status: Doc = {}
     if reason and pod.scheduled_condition != ("False", reason, message):
         status["conditions"] = [_condition(pod, now, reason, message)]
-    if nominated is not None and nominated != (told or pod.nominated_node):
+    if nominated is not None and nominated != (announced or pod.nominated_node):
         status["nominatedNodeName"] = nominated or None
     if not status:
         return None

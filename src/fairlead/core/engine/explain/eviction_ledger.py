@@ -1,7 +1,7 @@
 """EvictionLedger: who was evicted, when, for whom and at what cost; kept after the pods are gone.
 
-Every deletion of a pod that a step writes is an eviction, whichever manner decided it, so the ledger reads the step's
-writes and nobody has to remember to tell it. The note of such a write says for whose sake.
+Every deletion of a pod that a step writes is an eviction, whichever mode decided it, so the ledger reads the step's
+writes and nothing else has to report to it. The note of such a write says for whose sake.
 
 So that a restart does not forget them, the newest are also written into a ConfigMap, with the deletions themselves and
 in the same step; a scheduler that starts reads it. A process that is killed between the two requests may leave an
@@ -13,7 +13,7 @@ Invariant: at most `_KEPT` evictions are kept in memory and `_WRITTEN` in the Co
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ _KEPT = 10_000
 _WRITTEN = 1_000
 """Evictions in the ConfigMap: about 300 bytes each, of the megabyte that one may have."""
 CONFIG_MAP = ("kube-system", "fairlead-evictions")
-"""Namespace and name of the ConfigMap, unless it is told otherwise."""
+"""Namespace and name of the ConfigMap, unless set otherwise."""
 _DELETE = Verb.DELETE
 """A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _NOTE = "evictions"
@@ -57,7 +57,7 @@ class EvictionRecord:
     lost: float
 
     def to_document(self, namespace: str = "") -> Doc:
-        """The JSON form. Who asks for one namespace is not told the names of others."""
+        """The JSON form. A question about one namespace does not show the names of others."""
         other = namespace and self.beneficiary and not self.beneficiary.startswith(f"{namespace}/")
         return {
             "at": micro_timestamp(self.at),
@@ -80,6 +80,8 @@ class EvictionLedger:
         self._kept: deque[EvictionRecord] = deque(maxlen=_KEPT)
         self.place = place
         self._unread: deque[EvictionRecord] = deque(maxlen=_KEPT)
+        self.counts: Counter[str] = Counter()
+        """How many this process evicted, by rule."""
         self._written: deque[str] = deque()
         """Keys of the ConfigMap's data, the oldest first."""
         self._exists = False
@@ -115,6 +117,7 @@ class EvictionLedger:
             )
         self._kept.extend(new)
         self._unread.extend(new)
+        self.counts.update(one.rule for one in new)
         return [self._write(new)] if new and self.place is not None else []
 
     def _write(self, new: Sequence[EvictionRecord]) -> Write:
@@ -134,7 +137,7 @@ class EvictionLedger:
             changed[self._written.popleft()] = None
         return Write(Verb.PATCH, kinds.CONFIG_MAP, namespace, name, body={"data": changed}, note=_NOTE)
 
-    def hear(self, replies: Sequence[Reply]) -> None:
+    def take_replies(self, replies: Sequence[Reply]) -> None:
         """What became of the ConfigMap: it may exist already, somebody may have deleted it, or we may not write it."""
         for reply in replies if self.place is not None else ():
             if reply.error is None or reply.write.note != _NOTE:

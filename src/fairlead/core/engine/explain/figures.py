@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 VERBOSITY_ANNOTATION = "scheduling.fairlead.io/verbosity"
 """On a pod: how much the log says of it, whatever the process' own verbosity is."""
-TELLS_DECISIONS, TELLS_EVERYTHING = 2, 4
+LOGS_DECISIONS, LOGS_EXPLANATIONS = 2, 4
 _FILTERING, _SCORING = ("pre_filter", "filter"), ("pre_score", "score")
 
 
@@ -30,14 +30,15 @@ def figures_of(scheduler: Scheduler) -> Figures:
     places = Counter(pod_state.place for pod_state in cluster.pods.values())
     return Figures(
         pending=backlog.counts(),
-        incoming=dict(backlog.incoming),
-        blamed=dict(backlog.blamed),
+        incoming=dict(backlog.tallies.incoming),
+        blamed=dict(backlog.tallies.blamed),
         in_flight=backlog.in_flight.counts,
         evaluations=_evaluations(scheduler),
         nodes=len(cluster.table),
         pods=places.total() - places[PodPlace.PENDING],
         assumed=places[PodPlace.ASSUMED],
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
+        evicted=dict(scheduler.ledger.counts),
         domains_tried=pods.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in pods.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
@@ -69,16 +70,16 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
 
 
 def loud_decisions(scheduler: Scheduler, decisions: Iterable[Decision]) -> tuple[LoudDecision, ...]:
-    """Those about pods that ask to be told of."""
+    """Those about pods with the verbosity annotation."""
     found = []
     for decision in decisions:
         pod_state = scheduler.cluster.pods_by_key.get(decision.pod)
         if pod_state is None or VERBOSITY_ANNOTATION not in pod_state.seen.annotations:
             continue
-        wish = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
-        verbosity = int(wish) if wish.isdecimal() else 0
-        if verbosity >= TELLS_DECISIONS:
-            explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= TELLS_EVERYTHING else None
+        setting = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
+        verbosity = int(setting) if setting.isdecimal() else 0
+        if verbosity >= LOGS_DECISIONS:
+            explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= LOGS_EXPLANATIONS else None
             found.append(LoudDecision(decision, explained))
     return tuple(found)
 

@@ -1,8 +1,8 @@
 """What pods that wait are short of, by name and with amounts: quotas, devices and reservations as plugins know them,
-and the nodes' own room with whoever it is promised to or kept for.
+and the nodes' own room with the pods that it is promised to or kept for.
 
 The pods are those that must start together: one pod, or as many members of a gang as it still needs. Amounts are those
-of now, worked out when somebody asks; attempts pay nothing for them.
+of now, worked out on request; attempts pay nothing for them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def domain_lack(domains: Sequence[Domain], needed: int) -> tuple[Lack, ...]:
 
 
 def node_lacks(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) -> Iterator[Lack]:
-    """The resources that refusals name and of which all nodes together cannot hold what the pods ask for, even if
+    """The resources that refusals name and of which all nodes together cannot hold what the pods request, even if
     nothing else mattered."""
     named = [name for name in dict.fromkeys(named_in(texts)) if any(pod.request.get(name) for pod in pods)]
     if not named:
@@ -70,39 +70,39 @@ def node_lacks(scheduler: Scheduler, pods: Sequence[Pod], texts: Iterable[str]) 
             if not one.why:
                 room[one.row] += one.left.get(name, 0)
         free = np.maximum(room[rows], 0).tolist()
-        wishes = [amount for pod in pods if (amount := pod.request.get(name, 0))]
-        missing = _unplaced(wishes, free)
+        requests = [amount for pod in pods if (amount := pod.request.get(name, 0))]
+        missing = _unplaced(requests, free)
         if missing:
             holders = [
                 (who, amount, why)
                 for who, request, why in (*((who, request, why) for _, who, request, why in promises), *kept)
                 if (amount := request.get(name, 0))
             ]
-            yield Lack.of_units("Nodes", _ALL, name, sum(wishes), sum(free), missing, holders)
+            yield Lack.of_units("Nodes", _ALL, name, sum(requests), sum(free), missing, holders)
 
 
-def _unplaced(wishes: Sequence[int], free: list[int]) -> int:
+def _unplaced(requests: Sequence[int], free: list[int]) -> int:
     """What of some amounts finds no place, if the largest come first and each goes where the most is free."""
     if not free:
-        return sum(wishes)
+        return sum(requests)
     heap = [-amount for amount in free]
     heapify(heap)
     missing = 0
-    for wish in sorted(wishes, reverse=True):
-        if -heap[0] >= wish:
-            heapreplace(heap, heap[0] + wish)
+    for request in sorted(requests, reverse=True):
+        if -heap[0] >= request:
+            heapreplace(heap, heap[0] + request)
         else:
-            missing += wish
+            missing += request
     return missing
 
 
 def _promises(scheduler: Scheduler, pods: Sequence[Pod]) -> Iterator[tuple[int, str, Mapping[str, int], str]]:
     """Room of rows that is promised to others and that these pods have to leave them."""
-    told = {pod.uid for pod in pods}
+    counted = {pod.uid for pod in pods}
     for mode in scheduler.modes:
         for row, pod in mode.promised(pods[0].priority):
-            if pod.uid not in told:
-                told.add(pod.uid)
+            if pod.uid not in counted:
+                counted.add(pod.uid)
                 yield row, pod.key, pod.request, f"{scheduler.cluster.table.name(row)} is promised to it"
 
 

@@ -54,20 +54,20 @@ def _explained(
     seated = [uid for uid, state in places.items() if state.place in (PodPlace.BOUND, PodPlace.RELEASING)]
     assumed = [uid for uid, state in places.items() if state.place is PodPlace.ASSUMED]
     scheduled = len(seated) + len(assumed)
-    told = {pod.uid: known for pod in pending if (known := explanations.of(pod.uid)) is not None}
-    texts = [reason for one in told.values() for blocker in one.blockers for reason in blocker.reasons]
-    texts += [one.message for one in told.values()]
-    verdict = _verdict(facts, scheduled, told, bool(pending))
+    explained = {pod.uid: known for pod in pending if (known := explanations.of(pod.uid)) is not None}
+    texts = [reason for one in explained.values() for blocker in one.blockers for reason in blocker.reasons]
+    texts += [one.message for one in explained.values()]
+    verdict = _verdict(facts, scheduled, explained, bool(pending))
     needed = max(0, facts.minimum - scheduled)
     wanting = pending[: needed or None]
     lacks = () if verdict == "Scheduled" else (*domain_lack(facts.domains, needed), *lacks_of(wanting, texts))
-    first = next(iter(told.values()), None)
+    first = next(iter(explained.values()), None)
     return replace(
         about,
         verdict=verdict,
-        message="" if first is None or verdict == "Scheduled" else _message(told),
+        message="" if first is None or verdict == "Scheduled" else _message(explained),
         at=None if first is None else first.at,
-        attempts=max((one.attempts for one in told.values()), default=0),
+        attempts=max((one.attempts for one in explained.values()), default=0),
         minimum=facts.minimum,
         members=len(facts.pods),
         scheduled=scheduled,
@@ -75,20 +75,20 @@ def _explained(
         where=Counter(cluster.table.name(places[uid].row) for uid in (*seated, *assumed)),
         domains=facts.domains,
         tried=(len(facts.domains), len(facts.domains)),
-        blockers=tuple(Counter(one.message for one in told.values() if one.message).most_common(_TEXTS)),
+        blockers=tuple(Counter(one.message for one in explained.values() if one.message).most_common(_TEXTS)),
         shortages=of_members((pod.request for pod in pending), texts, cluster.table),
         lacks=lacks,
     )
 
 
-def _verdict(facts: GangFacts, scheduled: int, told: dict[str, Explanation], waits: bool) -> str:
+def _verdict(facts: GangFacts, scheduled: int, explained: dict[str, Explanation], waits: bool) -> str:
     if scheduled and scheduled >= facts.minimum:
         return "Scheduled"
     if len(facts.pods) < facts.minimum:
         return "Gated"
-    return "Unschedulable" if told and waits else "Waiting"
+    return "Unschedulable" if explained and waits else "Waiting"
 
 
-def _message(told: dict[str, Explanation]) -> str:
-    """What the member was told that was tried first: the others are told that it failed."""
-    return min(told.values(), key=lambda one: (not one.blockers, one.at or 0.0)).message
+def _message(explained: dict[str, Explanation]) -> str:
+    """The message of the member that was tried first: those of the others say that it failed."""
+    return min(explained.values(), key=lambda one: (not one.blockers, one.at or 0.0)).message

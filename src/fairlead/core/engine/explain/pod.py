@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairlead.core.engine.queue.entry import Entry, Waiting
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.extender import ExtenderAnswers
+    from fairlead.core.framework.raised import RaisedErrors
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.framework.verdicts import VerdictCodes
     from fairlead.core.model.pod import Pod
@@ -39,7 +40,7 @@ _NAMED = 100
 
 @dataclass(frozen=True, slots=True)
 class AttemptRefusals:
-    """The refusals of one attempt, from which an Explanation is made when somebody asks."""
+    """The refusals of one attempt, from which an Explanation is made on request."""
 
     codes: NDArray[np.int32]
     verdicts: VerdictCodes
@@ -48,7 +49,7 @@ class AttemptRefusals:
 
 @dataclass(slots=True)
 class PlacedRecord:
-    """A placement, from which an Explanation is made when somebody asks; for most pods nobody does."""
+    """A placement, from which an Explanation is made on request; for most pods nobody does."""
 
     pod: Pod
     placed: Placed
@@ -64,7 +65,7 @@ class PlacedRecord:
     bound: bool = False
 
     @property
-    def _scores_tell(self) -> bool:
+    def _scores_are_known(self) -> bool:
         """Whether the scores were kept. Rounds do not keep them."""
         return self.placed.feasible == 1 or self.placed.runner_up is not None or bool(self.placed.chosen.scores)
 
@@ -82,7 +83,7 @@ class PlacedRecord:
             node=self.node,
             total_nodes=self.total,
             feasible_nodes=placed.feasible,
-            chosen=_scored(self.node, placed.chosen) if self._scores_tell else None,
+            chosen=_scored(self.node, placed.chosen) if self._scores_are_known else None,
             runner_up=_scored(self.other, placed.runner_up) if placed.runner_up else None,
             considered=self.victims,
             sequence=self.sequence,
@@ -91,8 +92,9 @@ class PlacedRecord:
 
 
 class Explanations:
-    def __init__(self, table: NodeTable) -> None:
-        self._table = table
+    def __init__(self, table: NodeTable, raised: RaisedErrors) -> None:
+        """`raised` knows where plugins raised."""
+        self._table, self._raised = table, raised
         self._kept: OrderedDict[str, PlacedRecord | tuple[Explanation, AttemptRefusals | None]] = OrderedDict()
         self._last: AttemptRefusals | None = None
         self._placements = 0
@@ -165,6 +167,7 @@ class Explanations:
             considered=evicted or (self._victims_of(pod.uid) if nominated else ()),
             sequence=self._placements,
             extenders=tuple(answers.to_document() for answers in failure.extended),
+            traceback="" if failure.status.code.rejected else self._raised.about(failure.message),
         )
         shared = self._shared(refusals, failure.room) if refusals else None
         self._keep(pod.uid, (explanation, shared), extended=bool(explanation.extenders))

@@ -1,6 +1,6 @@
-"""Shortages: the amounts behind "Insufficient cpu": what a pod asks for, what the largest node has, and what is free.
+"""Shortages: the amounts behind "Insufficient cpu": what a pod requests, what the largest node has, and what is free.
 
-The refusals of an attempt name resources only. The amounts are read from the table when somebody asks, so they are
+The refusals of an attempt name resources only. The amounts are read from the table on request, so they are
 those of now; attempts pay nothing for them.
 """
 
@@ -45,7 +45,7 @@ def names_amounts(reason: str) -> bool:
 
 
 def of_members(requests: Iterable[Mapping[str, int]], texts: Collection[str], table: NodeTable) -> tuple[Shortage, ...]:
-    """What the waiting members of a group are short of; members that ask for the same are one line."""
+    """What the waiting members of a group are short of; members that request the same are one line."""
     distinct = {tuple(request.items()): request for request in requests}
     found = (shortages(request, texts, table) for request in distinct.values())
     return tuple(dict.fromkeys(one for lines in found for one in lines))

@@ -33,17 +33,13 @@ from fairlead.core.state.statement import Statement
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from random import Random
-
     from numpy.typing import NDArray
 
-    from fairlead.core.framework.effects import Effects
+    from fairlead.core.engine.modes import SchedulerParts
     from fairlead.core.framework.evaluate import Evaluator
     from fairlead.core.framework.gang import GangRules
-    from fairlead.core.framework.meter import Meter
     from fairlead.core.framework.refusals import Refusals
     from fairlead.core.model.pod import Pod
-    from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.gangs import Gang
 
 UNSCHEDULABLE = "pod group is unschedulable"
@@ -60,30 +56,27 @@ class Assembly:
         self,
         gang: Gang,
         pods: Sequence[Pod],
+        parts: SchedulerParts,
         *,
-        cluster: Cluster,
         evaluator: Evaluator,
         rules: GangRules,
         search: Search,
         now: float,
-        rng: Random,
-        effects: Effects,
-        meter: Meter | None = None,
     ) -> None:
         self.gang = gang
         self.pods = pods
-        self.cluster = cluster
+        self.cluster = cluster = parts.cluster
         self.now = now
-        self.rng = rng
-        self.effects = effects
+        self.rng = parts.rng
+        self.effects = parts.effects
         self._evaluator = evaluator
         self.profile = evaluator.profile
         self._rules = rules
         self._search = search
-        self._meter = meter
+        self._meter = parts.output.meter
         self._statement = Statement(cluster)
         self._rescuing = True
-        """Whether PostFilter is asked for single members; not while `pod_group_post_filter` tries placements of the
+        """Whether PostFilter is called for single members; not while `pod_group_post_filter` tries placements of the
         whole gang."""
         self._reserved: dict[str, MemberResult] = {}
         """Members for which Reserve was asked, by uid, in order."""
@@ -214,7 +207,7 @@ class Assembly:
             return None
 
     def _refused(self, member: MemberResult, refusals: Refusals) -> None:
-        """No row is feasible for a member. If PostFilter is asked for single members, the node it nominates counts as
+        """No row is feasible for a member. If PostFilter is called for single members, the node it nominates counts as
         the member's place."""
         if not self._rescuing:
             message = refusals.diagnosis.message
@@ -262,7 +255,7 @@ class Assembly:
         """Undo what stands of an attempt that raised."""
         try:
             for member in reversed([*self._reserved.values()]):
-                with suppress(Exception):  # the attempt has raised already, and is told
+                with suppress(Exception):  # the attempt has raised already, and is reported
                     self._unreserve(member)
         finally:
             self._statement.rollback()

@@ -8,7 +8,7 @@
 A trial assigns every member to a row, so its cost grows with the gang; it is made only where it can change the
 decision. Sums of requests bound how many members a domain can hold. Domains whose bound is below what the gang needs
 are not tried: no trial could succeed there. Where no domain fits, those trials are made that the message needs: the
-first domain, whose refusals the members are told, and the one that comes closest.
+first domain, whose refusals the members get, and the one that comes closest.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class DomainSearch:
     # ---- none ----
 
     def _nowhere(self) -> Result:
-        """The result if no domain fits. Members are told the refusals of the first domain; the plugins that refused in
+        """The result if no domain fits. Members get the refusals of the first domain; the plugins that refused in
         any domain are blamed, because a change in any of them may help."""
         result = self._results.get(self._placements[0]) or self._try(self._placements[0])
         self._come_closest()

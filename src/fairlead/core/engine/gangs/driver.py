@@ -1,7 +1,7 @@
 """GangDriver: a gang from its turn in the queue to its last bind.
 
     entry ─▶ Assembly ─▶ whole: bindings of all members begin, and no bind is sent before enough are permitted
-                      ─▶ not:   every member is told why; the gang waits as one entry
+                      ─▶ not:   every member gets the reason; the gang waits as one entry
 
 A gang that has started members is to become whole. So a member whose bind failed keeps its place (HELD) and is tried
 again there first, and a gang that is half bound, after a restart or because a member was lost, is the first in the
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.core.engine.cycle.attempt import Committed, refused_on_node
 from fairlead.core.engine.cycle.binding import Binding, BindingStage
+from fairlead.core.engine.cycle.events import EventText
 from fairlead.core.engine.cycle.outcome import Failure, group_patch
 from fairlead.core.engine.cycle.placement import Search
 from fairlead.core.engine.gangs.assembly import UNSCHEDULABLE, Assembly
@@ -60,9 +61,8 @@ class GangDriver:
         promised: Promised,
     ) -> None:
         """`placer` is the mode whose gangs these are."""
-        self._cluster, self._backlog, self._bindings = parts.cluster, parts.backlog, parts.bindings
-        self._binding_driver, self._output = parts.binding_driver, parts.output
-        self._recorder, self._rng, self._effects = parts.recorder, parts.rng, parts.effects
+        self._parts = parts
+        self._cluster = parts.cluster
         self._placer = placer
         self._evictions = evictions
         self._explanations = explanations
@@ -93,7 +93,7 @@ class GangDriver:
         self._now, self._writes = now, []
         gang = entry.gang
         assert gang is not None
-        pods = self._backlog.members(entry)
+        pods = self._parts.backlog.members(entry)
         profile = self._profiles.get(entry.pod.scheduler_name)
         if not pods or profile is None or profile.gangs is None:
             self._put_back(entry, [], Failure(unschedulable(UNSCHEDULABLE), UNSCHEDULABLE))
@@ -105,14 +105,11 @@ class GangDriver:
         assembly = Assembly(
             gang,
             pods,
-            cluster=self._cluster,
+            self._parts,
             evaluator=self._evaluators[profile.name],
             rules=profile.gangs,
-            search=Search(self._last_search, self._promised.while_placing_many()),
+            search=Search(self._last_search, self._promised.while_placing_many(pods)),
             now=now,
-            rng=self._rng,
-            effects=self._effects,
-            meter=self._output.meter,
         )
         try:
             result = assembly.run()
@@ -125,16 +122,16 @@ class GangDriver:
             self._start(entry, gang, result, profile.gangs)
         else:
             self._refuse(entry, gang, pods, result)
-        self._tell_group(gang, result)
+        self._report_group(gang, result)
         self._explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
         return self._writes
 
     def fail(self, entry: Entry, failure: Failure, now: float) -> None:
-        """An attempt that did not come to an end: everybody who waits is told why."""
+        """An attempt that did not come to an end: all members that wait get the reason."""
         self._now = now
         assert entry.gang is not None
         for pod in entry.gang.pending():
-            self._output.refused(entry, pod, failure)
+            self._parts.output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
@@ -144,7 +141,7 @@ class GangDriver:
         )
         failure = Failure(failed(words), words)
         for pod in pods:
-            self._output.refused(entry, pod, failure)
+            self._parts.output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     # ---- a whole gang ----
@@ -169,8 +166,8 @@ class GangDriver:
                 began=entry.began,
                 place=entry.place,
             )
-            self._backlog.in_flight.begin(own)
-            self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
+            self._parts.backlog.in_flight.begin(own)
+            self._parts.binding_driver.begin(own, member.cycle, Committed(member.placed, permission), self._placer)
         self._starting = False
         if held_back:
             self._in_permit[gang.key] = None
@@ -216,11 +213,11 @@ class GangDriver:
             for other in waiting:
                 other.allow(rules.plugin)
             for other in waiting:
-                self._binding_driver.advance(other)
+                self._parts.binding_driver.advance(other)
 
     def _waiting(self, gang: Gang) -> list[Binding]:
         """Members that have a place and are not permitted yet."""
-        members = [b for uid in gang.members if (b := self._bindings.get(uid)) is not None]
+        members = [b for uid in gang.members if (b := self._parts.bindings.get(uid)) is not None]
         return [b for b in members if b.stage is BindingStage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
@@ -232,7 +229,7 @@ class GangDriver:
 
     def _refuse_those_in_permit(self) -> None:
         """Refuse the members that wait for others in Permit if their gang is not whole any more. A bound member that
-        goes has no binding whose end would tell."""
+        goes has no binding whose end would notify."""
         for key in list(self._in_permit):
             gang = self._cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None
@@ -244,21 +241,21 @@ class GangDriver:
     def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
         self._in_permit.pop(gang.key, None)
         for uid in list(gang.members):
-            other = self._bindings.get(uid)
+            other = self._parts.bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
-                self._binding_driver.end(other)
+                self._parts.binding_driver.end(other)
 
     # ---- not whole ----
 
     def _refuse(self, entry: Entry, gang: Gang, pods: Sequence[Pod], result: Result) -> None:
-        """Tell the members that were tried why they have no node, and put the gang back. Gated members are told by
-        their gate."""
+        """Write to the members that were tried why they have no node, and put the gang back. Gated members get a
+        message from their gate."""
         status = result.status
         assert status is not None
-        told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
+        failures = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
         for pod in pods:
-            self._output.refused(entry, pod, told.get(id(pod), missing))
+            self._parts.output.refused(entry, pod, failures.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
@@ -286,9 +283,9 @@ class GangDriver:
             victims += member.rescued.victims if member.rescued is not None else ()
         distinct = {victim.uid: victim for victim in victims}
         self._writes += self._evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
-        for binding in [b for uid in distinct if (b := self._bindings.get(uid)) is not None]:
+        for binding in [b for uid in distinct if (b := self._parts.bindings.get(uid)) is not None]:
             if binding.stage is BindingStage.ENDED:
-                self._binding_driver.end(binding)
+                self._parts.binding_driver.end(binding)
 
     def _put_back(
         self,
@@ -302,9 +299,9 @@ class GangDriver:
         the gang plugin, so that a new member wakes it."""
         gang = entry.gang
         assert gang is not None
-        face = self._backlog.gangs.face(gang)
+        face = self._parts.backlog.gangs.face(gang)
         if face is None:
-            self._backlog.done(entry.uid)
+            self._parts.backlog.done(entry.uid)
             return
         entry.pod = face
         failures = [member.failure for member in members if member.failure is not None]
@@ -316,9 +313,9 @@ class GangDriver:
             blamed = frozenset({profile.gangs.plugin}) if profile is not None and profile.gangs is not None else blamed
         words = failure.message if failure is not None else (failures[0].message if failures else "")
         entry.refuse(frozenset() if is_error else blamed, frozenset() if is_error else pending, message=words)
-        self._backlog.put_back(entry, self._now)
+        self._parts.backlog.put_back(entry, self._now)
 
-    def _tell_group(self, gang: Gang, result: Result) -> None:
+    def _report_group(self, gang: Gang, result: Result) -> None:
         """Write the condition of a native group. Once it says scheduled it stays so, also while the watch has not shown
         that write yet."""
         if gang.group is None or gang.api != NATIVE_GROUP_API:
@@ -340,7 +337,7 @@ class GangDriver:
         if gang is None or rules is None or not binding.past_permit or binding.status is None:
             return False
         group = gang.group
-        if group is None or group.policy is not GroupPolicy.GANG or binding.preempted:
+        if group is None or group.policy is not GroupPolicy.GANG or binding.ending.preempted:
             return False
         if not _could_be_whole(gang):
             return False
@@ -350,7 +347,7 @@ class GangDriver:
         entry = binding.entry
         entry.error_count += 1
         delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
-        self._output.refused(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
+        self._parts.output.refused(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
         binding.hold(now + delay)
         self._incomplete.setdefault(gang.key, now)
         return True
@@ -396,21 +393,23 @@ class GangDriver:
         words = f"{len(bound)} of {gang.minimum} members started, and no more within {self._timeout(gang, rules):g}s"
         waiting = [pod_state.seen for pod_state in gang.members.values() if not pod_state.seen.node_name]
         for pod in bound if rules.evicts else waiting:
-            self._writes += self._recorder.record(
+            self._writes += self._parts.recorder.record(
                 pod,
+                EventText(
+                    kind="Warning",
+                    reason="GangIncomplete",
+                    action="Evicting" if rules.evicts else "Waiting",
+                    note=words,
+                ),
                 now=self._now,
                 controller=pod.scheduler_name,
-                kind="Warning",
-                reason="GangIncomplete",
-                action="Evicting" if rules.evicts else "Waiting",
-                note=words,
             )
         if not rules.evicts:
             return
         del self._incomplete[gang.key]
-        gang.send_away(pod.uid for pod in bound)
+        gang.evict(pod.uid for pod in bound)
         for pod in bound:
-            self._writes += self._evictions.send_away(pod, words, self._now)
+            self._writes += self._evictions.evict(pod, words, self._now)
         self._let_go(gang, failed(words))
 
     def lost_place(self, gang: Gang | None) -> None:
@@ -426,14 +425,14 @@ class GangDriver:
                 binding.hold(self._now)
 
     def _held(self, gang: Gang) -> list[Binding]:
-        bindings = (self._bindings.get(uid) for uid in gang.members)
+        bindings = (self._parts.bindings.get(uid) for uid in gang.members)
         return [binding for binding in bindings if binding is not None and binding.stage is BindingStage.HELD]
 
     def _let_go(self, gang: Gang, why: Status) -> None:
         """Give up the places that are held for members."""
         for binding in self._held(gang):
             binding.give_up(why)
-            self._binding_driver.end(binding)
+            self._parts.binding_driver.end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether the minimum of members is bound, or no member is bound or assumed."""

@@ -14,14 +14,14 @@ Invariant: a pod is in exactly one of active, backoff, parked and in flight. The
 as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
 of a gang have one entry together (core/engine/queue/gang_entries.py), whose key is the gang's.
 
-Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whoever
+Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whatever
 publishes them.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.queue import standing
@@ -33,9 +33,10 @@ from fairlead.core.engine.queue.gatewatch import GateWatch, Note
 from fairlead.core.engine.queue.hints import Hints
 from fairlead.core.engine.queue.inflight import InFlight
 from fairlead.core.engine.queue.nominator import Nominator
-from fairlead.core.engine.queue.queues import Queues, sorter_of
+from fairlead.core.engine.queue.queues import ActiveOrder, Queues
 from fairlead.core.engine.queue.requeue import Requeue, Requeuing
 from fairlead.core.engine.queue.sweeps import Sweeps
+from fairlead.core.engine.queue.tallies import QueueTallies
 from fairlead.core.engine.queue.transitions import Transitions
 from fairlead.core.model.events import (
     FORCE_ACTIVATE,
@@ -47,7 +48,6 @@ from fairlead.core.model.events import (
 from fairlead.core.model.pod import Pod, pod_events
 
 if TYPE_CHECKING:
-    from fairlead.core.engine.queue.heap import Order
     from fairlead.core.framework.plugin import Interest
     from fairlead.core.framework.profile import Profile
     from fairlead.core.state.cluster import Cluster
@@ -72,14 +72,16 @@ class Backlog:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         unschedulable_limit: float = 300.0,
+        pops_early: bool = True,
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
-        self._profiles, self._cluster = profiles, cluster
-        self._sorter = sorter_of(profiles)
+        """`pops_early`: an entry that a plugin refused is taken before its backoff ends when no entry is active."""
+        self._cluster = cluster
+
         self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
         self._arrivals = 0
-        self._queues = Queues(self._order, PodBackoff(initial_backoff, max_backoff))
+        self.queues = Queues(ActiveOrder(profiles), PodBackoff(initial_backoff, max_backoff, pops_early))
         self.gangs = GangEntries(profiles, cluster)
         self.in_flight = InFlight()
         self.nominator = Nominator(self._seen, self._waiting_pod)
@@ -87,19 +89,15 @@ class Backlog:
         """How many pods have been popped."""
         self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
         """Problems for the log that did not stop anything. The reader removes them."""
-        self.hints = Hints(profiles, self._extra)
+        self.tallies = QueueTallies()
         self._gates = Gates(profiles, cluster, self.complaints)
         self._gate_watch = GateWatch()
-        self._transitions = Transitions(self._queues, self._gates, self.nominator)
-        self.incoming = self._transitions.incoming
-        self.blamed = self._transitions.blamed
-        self.hints_asked: Counter[tuple[str, str, str]] = Counter()
-        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint gave that answer."""
-        self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
+        self._transitions = Transitions(self.queues, self._gates, self.nominator, self.tallies)
+        self.requeuing = Requeuing(Hints(profiles, self._extra), self.tallies.hints_asked, self.complaints)
 
     def serves(self, scheduler_name: str) -> bool:
         """Whether pods of this name queue here one by one."""
-        profile = self._profiles.get(scheduler_name)
+        profile = self._gates.profiles.get(scheduler_name)
         return profile is not None and profile.mode is None
 
     # ---- pods come, change and go ----
@@ -124,7 +122,7 @@ class Backlog:
             self.delete(old, now)
             self.add(new, now)
             return
-        entry = self._queues.get(self.gangs.key(new))
+        entry = self.queues.get(self.gangs.key(new))
         if entry is not None and entry.gang is not None:
             self._member_changed(entry, events, old, new, now=now)
             return
@@ -132,20 +130,20 @@ class Backlog:
             self.nominator.forget(old.uid)
             self._transitions.to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
             return
-        self._queues.replace_pod(entry, new)
+        self.queues.replace_pod(entry, new)
         self.nominator.observe(new)
         if entry.place is QueueName.PARKED:
             self._reconsider(entry, events, old, new, now=now)
 
     def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
         for event in events:
-            strategy = self._requeuing.judge(entry, event, old, new)
+            strategy = self.requeuing.judge(entry, event, old, new)
             if self._transitions.requeue(entry, strategy, event.label, now):
                 return
 
     def delete(self, pod: Pod, now: float) -> None:
         self.nominator.forget(pod.uid)
-        entry = self._queues.get(self.gangs.key(pod))
+        entry = self.queues.get(self.gangs.key(pod))
         if entry is not None and (entry.gang is None or not entry.gang.pending()):
             self._transitions.remove(entry)
         elif entry is not None:
@@ -155,9 +153,9 @@ class Backlog:
     def _entry_for(self, pod: Pod, now: float) -> Entry:
         """A new entry for a pod; the gang's entry if other members of its gang wait already."""
         gang = self.gangs.joined(pod)
-        present = self._queues.get(gang.key) if gang is not None else None
+        present = self.queues.get(gang.key) if gang is not None else None
         if present is not None:
-            self._queues.replace_pod(present, self.gangs.first(present.pod, pod))
+            self.queues.replace_pod(present, self.gangs.first(present.pod, pod))
             return present
         self._arrivals += 1
         return Entry(pod, now, self._arrivals, gang=gang)
@@ -167,13 +165,13 @@ class Backlog:
     def gang_changed(self, key: str, now: float, *, group: bool = False) -> None:
         """Update a gang's entry after a change of a member's place or of the group: its order, and whether it is
         gated."""
-        entry = self._queues.get(key)
+        entry = self.queues.get(key)
         if entry is None:
             return
         if group or entry.gated:
             self._rearrange(entry, now)
         else:
-            self._queues.reorder(entry)
+            self.queues.reorder(entry)
 
     def members(self, entry: Entry) -> list[Pod]:
         """The members of a gang to try now: those that wait and are not gated, highest priority first."""
@@ -181,7 +179,7 @@ class Backlog:
         waiting = [
             pod
             for pod in entry.gang.pending()
-            if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
+            if pod.uid not in self.in_flight and self.requeuing.hints.knows(pod.scheduler_name)
         ]
         return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
 
@@ -197,7 +195,7 @@ class Backlog:
         pod = self.gangs.face(entry.gang)
         if pod is None:
             return
-        self._queues.replace_pod(entry, pod)
+        self.queues.replace_pod(entry, pod)
         if entry.gated:
             self._transitions.to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
         elif entry.place is not QueueName.PARKED and not self._transitions.admit(entry):
@@ -208,15 +206,15 @@ class Backlog:
     def has_active(self) -> bool:
         """Whether `pop` would return something."""
         self._settle()
-        return self._queues.first() is not None
+        return self.queues.first() is not None
 
     def pop(self, now: float) -> Entry | None:
         """The next entry to try. When no entry is active, one that a plugin refused is taken before its backoff ends;
         one that came back with an error never is."""
         self._settle()
-        while (entry := self._queues.first()) is not None:
+        while (entry := self.queues.first()) is not None:
             if entry.place is _BACKOFF:
-                self.incoming[QueueName.ACTIVE.value, POP_FROM_BACKOFF] += 1
+                self.tallies.incoming[QueueName.ACTIVE.value, POP_FROM_BACKOFF] += 1
             if self._depart(entry):
                 return entry
         return None
@@ -224,7 +222,7 @@ class Backlog:
     def take(self, pod: Pod, now: float) -> Entry | None:
         """Take one particular pod out, whichever queue it waits in; None if it does not wait, or is gated."""
         self._activate(pod, now)
-        entry = self._queues.get(self.gangs.key(pod))
+        entry = self.queues.get(self.gangs.key(pod))
         if entry is None or entry.place is not QueueName.ACTIVE or not self._depart(entry):
             return None
         return entry
@@ -232,7 +230,7 @@ class Backlog:
     def take_past(self, pod: Pod, plugin: str, now: float) -> Entry | None:
         """Take one particular pod out, although the gate of a plugin may hold it: that plugin wants it tried. None
         if it does not wait, or is gated by another."""
-        entry = self._queues.get(self.gangs.key(pod))
+        entry = self.queues.get(self.gangs.key(pod))
         if entry is None or entry.gang is not None or entry.pod.uid != pod.uid:
             return None
         if self._gates.refusal(entry.pod, but=plugin) is not None or not self._depart(entry):
@@ -262,13 +260,13 @@ class Backlog:
         during the attempt may help the plugins to blame."""
         departed = entry.uid
         entry = self._as_gang(entry)
-        present = self._queues.get(entry.key)
+        present = self.queues.get(entry.key)
         if present is not None:
             self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
         elif self.serves(entry.pod.scheduler_name) and (entry.gang is None or entry.gang.pending()):
             entry.count_failure(now)
             self._transitions.count_blame(entry)
-            strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
+            strategy = self.requeuing.judge_all(entry, self.in_flight.since(departed))
             self._transitions.requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
         self.done(departed)
 
@@ -277,7 +275,7 @@ class Backlog:
         gang = None if entry.gang is not None else self.gangs.joined(entry.pod)
         if gang is None:
             return entry
-        present = self._queues.get(gang.key)
+        present = self.queues.get(gang.key)
         if present is not None:
             self._transitions.remove(present)
         return entry.with_gang(gang, present)
@@ -295,16 +293,16 @@ class Backlog:
     ) -> int:
         """Wake the parked entries that an event may help; returns how many left the unschedulable queue. `only`
         restricts it to some entries."""
-        if not self._queues.parked and not self.in_flight:
+        if not self.queues.parked and not self.in_flight:
             return 0
         if event.is_wildcard:
-            candidates = list(self._queues.parked)
+            candidates = list(self.queues.parked)
         else:
-            plugins = self.hints.listeners(event).plugins
+            plugins = self.requeuing.hints.listeners(event).plugins
             if not plugins:
                 return 0
-            candidates = self._queues.parked.blaming(plugins)
-            if self._queues.parked.gates_any(plugins):
+            candidates = self.queues.parked.blaming(plugins)
+            if self.queues.parked.gates_any(plugins):
                 self._gate_watch.note(Note(event, old, new, only), now)
         if only is not None:
             candidates = [entry for entry in candidates if only(entry)]
@@ -313,9 +311,9 @@ class Backlog:
     def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:
         moved = 0
         for entry in entries:
-            strategy = self._requeuing.judge(entry, event, old, new)
+            strategy = self.requeuing.judge(entry, event, old, new)
             if strategy is not Requeue.SKIP:
-                self._queues.remove(entry)
+                self.queues.remove(entry)
                 moved += self._transitions.requeue(entry, strategy, event.label, now)
         self.in_flight.note(event, old, new)
         return moved
@@ -325,9 +323,9 @@ class Backlog:
         to."""
         if self._gate_watch:
             now = self._gate_watch.noted_at
-            watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
+            watch = self._gate_watch.opened(self.queues.parked, self._gates, self.requeuing.hints, self.requeuing)
             for entry, strategy, label in watch:
-                self._queues.remove(entry)
+                self.queues.remove(entry)
                 self._transitions.requeue(entry, strategy, label, now)
 
     def activate(self, pods: Iterable[Pod], now: float) -> None:
@@ -337,10 +335,10 @@ class Backlog:
                 self.in_flight.note(FORCE_ACTIVATE, None, pod)
 
     def _activate(self, pod: Pod, now: float) -> bool:
-        entry = self._queues.get(self.gangs.key(pod))
+        entry = self.queues.get(self.gangs.key(pod))
         if entry is None or entry.place is QueueName.ACTIVE:
             return False
-        admitted = entry.place is QueueName.BACKOFF
+        admitted = entry.place is QueueName.BACKOFF and self.queues.backoff.backoff.early
         return self._transitions.to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
 
     # ---- time passes ----
@@ -348,12 +346,11 @@ class Backlog:
     def flush(self, now: float) -> None:
         """Move on the entries whose backoff is over or that have been parked for too long."""
         self._settle()
-        for entry in self._queues.backoff.due(now):
-            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+        for entry in self.queues.backoff.due(now):
+            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=self.queues.backoff.backoff.early)
         cutoff = self._sweeps.cutoff(now)
-        overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
+        overdue = self.queues.parked.parked_before(cutoff) if cutoff is not None else []
         for entry in overdue:
-            entry.flushed = True
             entry.flushed_at = now
         if overdue:
             self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None, now=now)
@@ -362,12 +359,12 @@ class Backlog:
         """The next moment at which there is something to do: now if `pop` would return an entry, else when `flush`
         would move one; None if neither."""
         self._settle()
-        if not self._queues:
+        if not self.queues:
             return None
-        if self._queues.first() is not None:
+        if self.queues.first() is not None:
             return now
-        moments = [self._queues.backoff.next_due()]
-        if (oldest := self._queues.parked.oldest()) is not None:
+        moments = [self.queues.backoff.next_due()]
+        if (oldest := self.queues.parked.oldest()) is not None:
             moments.append(self._sweeps.of(oldest, now))
         return min((max(now, moment) for moment in moments if moment is not None), default=None)
 
@@ -384,22 +381,21 @@ class Backlog:
         """Go on with other profiles and the same pods; a setting that is None stays as it is. All entries are gated and
         ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them.
         Entries whose profile is gone leave; `add` brings their pods again when it is back."""
-        self._queues.backoff.reconfigure(initial_backoff, max_backoff)
+        self.queues.backoff.reconfigure(initial_backoff, max_backoff)
         if unschedulable_limit is not None:
             self._sweeps.reconfigure(unschedulable_limit)
         self._extra = self._extra if extra_interests is None else extra_interests
-        self._profiles, self._sorter = profiles, sorter_of(profiles)
+        self.queues.order.reconfigure(profiles)
         self.gangs.reconfigure(profiles)
-        self.hints = Hints(profiles, self._extra)
-        self._requeuing.reconfigure(self.hints)
+        self.requeuing.reconfigure(Hints(profiles, self._extra))
         self._gates.reconfigure(profiles)
-        for entry in sorted(self._queues, key=lambda entry: entry.serial):
+        for entry in sorted(self.queues, key=lambda entry: entry.serial):
             if not self.serves(entry.pod.scheduler_name):
                 self._leave(entry)
             elif entry.place is QueueName.PARKED or not self._transitions.admit(entry):
                 self._transitions.park(entry, CONFIGURATION_CHANGE.label)
             else:
-                self._queues.reorder(entry)
+                self.queues.reorder(entry)
         self.move(CONFIGURATION_CHANGE, None, None, now)
 
     def _leave(self, entry: Entry) -> None:
@@ -407,14 +403,6 @@ class Backlog:
             self.nominator.forget(pod.uid)
             self.gangs.left(pod)
         self._transitions.remove(entry)
-
-    def _order(self, entry: Entry) -> Order:
-        """The order of the active queue: gangs that have started and lack members come first, then the QueueSort plugin
-        decides, which all profiles share; without one, priority and then age."""
-        urgency = -1.0 if entry.gang is not None and entry.gang.is_half_bound else 0.0
-        if self._sorter is None:
-            return urgency, -entry.pod.priority, entry.since, entry.serial
-        return (urgency, *self._sorter.queue_key(entry.pod, entry.since), entry.serial)
 
     # ---- reading ----
 
@@ -424,28 +412,22 @@ class Backlog:
         if (flying := self.in_flight.get(uid)) is not None:
             return standing.in_flight(flying)
         pod_state = self._cluster.pods.get(uid)
-        entry = self._queues.by_uid(uid) or (
-            self._queues.get(self.gangs.key(pod_state.seen)) if pod_state is not None else None
+        entry = self.queues.by_uid(uid) or (
+            self.queues.get(self.gangs.key(pod_state.seen)) if pod_state is not None else None
         )
         if entry is None or not entry.stands_for(uid):
             return None
-        return standing.in_queue(entry, self._queues.backoff.backoff, self.hints, self._sweeps)
+        return standing.in_queue(entry, self.queues.backoff.backoff, self.requeuing.hints, self._sweeps)
 
     def counts(self) -> dict[str, int]:
         """How many pods wait in which queue: the gauge `pending_pods`."""
         self._settle()
-        return self._queues.counts()
-
-    def pending(self) -> Iterator[Entry]:
-        return iter(self._queues)
-
-    def summary(self) -> str:
-        return self._queues.summary()
+        return self.queues.counts()
 
     def check(self) -> None:
         """Check the invariants by recounting; raises AssertionError."""
-        self._queues.check()
-        assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
+        self.queues.check()
+        assert not any(entry.uid in self.in_flight for entry in self.queues), "a pod in flight waits in a queue"
         self._transitions.check()
 
     def _seen(self, uid: str) -> Pod | None:
@@ -453,6 +435,6 @@ class Backlog:
         return None if pod_state is None else pod_state.seen
 
     def _waiting_pod(self, key: str) -> Pod | None:
-        entry = self._queues.get(key)
+        entry = self.queues.get(key)
         uid = self.gangs.waiting(key) if entry is None else None
         return entry.pod if entry is not None else self._seen(uid) if uid and uid not in self.in_flight else None

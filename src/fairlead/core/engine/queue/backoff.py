@@ -2,13 +2,15 @@
 
 There are two heaps. Entries that a plugin refused may be popped early, when no entry is active; entries that came back
 with an error wait until their backoff ends. Expiry is cut to whole seconds, so that all entries of one second come due
-together and priority decides among them; an entry is due when the second of its expiry is over.
+together and priority decides among them; an entry is due when the second of its expiry is over. Where no entry is
+popped early (the gate SchedulerPopFromBackoffQ is off) expiry is not cut, but whose backoff is over is still looked at
+once in a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, inf, ldexp
 from typing import TYPE_CHECKING
 
@@ -26,10 +28,11 @@ GANG_LIMIT = 300.0
 class PodBackoff:
     """How long a backoff lasts: `initial` seconds, doubled with every failure, at most `max`; none if `max` is 0. The
     limit of a gang that was refused is `max` times its members, because an attempt at it costs as much as one at each
-    member; a gang that has started has the limit of a pod."""
+    member; a gang that has started has the limit of a pod. `early`: entries may be popped before their backoff ends."""
 
     initial: float = 1.0
     max: float = 10.0
+    early: bool = True
 
     def duration(self, failures: int, most: float | None = None) -> float:
         shift, most = failures - 1, self.max if most is None else most
@@ -49,11 +52,17 @@ class PodBackoff:
         if self.max == 0 or failures == 0:
             return -inf
         if entry.backoff_until is None:
-            entry.backoff_until = float(floor(entry.since + self.duration(failures, self.most(entry))))
+            until = entry.since + self.duration(failures, self.most(entry))
+            entry.backoff_until = float(floor(until)) if self.early else until
         return entry.backoff_until
 
+    def due(self, entry: Entry) -> float:
+        """When an entry leaves the backoff queue: at the beginning of the second after its expiry."""
+        until = self.until(entry)
+        return until if until == -inf else floor(until) + 1.0
+
     def lasts(self, entry: Entry, now: float) -> bool:
-        return not self.until(entry) < floor(now)
+        return not self.until(entry) < (floor(now) if self.early else now)
 
 
 class BackoffQueue:
@@ -65,7 +74,8 @@ class BackoffQueue:
     def reconfigure(self, initial: float | None, longest: float | None) -> None:
         """Let backoffs that begin from now on last otherwise; what is None stays as it is."""
         initial = self.backoff.initial if initial is None else initial
-        self.backoff = PodBackoff(initial, self.backoff.max if longest is None else longest)
+        longest = self.backoff.max if longest is None else longest
+        self.backoff = replace(self.backoff, initial=initial, max=longest)
 
     def __len__(self) -> int:
         return len(self._refused) + len(self._failed)
@@ -93,13 +103,14 @@ class BackoffQueue:
 
     def first(self) -> Entry | None:
         """The entry that may be popped before its backoff ends; None if there is none."""
-        return self._refused.peek()
+        return self._refused.peek() if self.backoff.early else None
 
     def due(self, now: float) -> list[Entry]:
-        """Take out all entries whose backoff is over."""
+        """Take out all entries whose backoff was over when this second began."""
         if not self._refused and not self._failed:
             return []
-        return [*self._due(self._refused, now), *self._due(self._failed, now)]
+        second = float(floor(now))
+        return [*self._due(self._refused, second), *self._due(self._failed, second)]
 
     def _due(self, heap: KeyedHeap[Entry], now: float) -> Iterator[Entry]:
         while (entry := heap.peek()) is not None and not self.backoff.lasts(entry, now):
@@ -107,6 +118,6 @@ class BackoffQueue:
             yield entry
 
     def next_due(self) -> float | None:
-        """When the next entry comes due: at the beginning of the second after its expiry."""
+        """When the next entry comes due."""
         heads = (heap.peek() for heap in (self._refused, self._failed))
-        return min((self.backoff.until(entry) + 1.0 for entry in heads if entry is not None), default=None)
+        return min((self.backoff.due(entry) for entry in heads if entry is not None), default=None)

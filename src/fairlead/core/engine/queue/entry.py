@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from fairlead.core.model.pod import Pod
@@ -29,6 +29,18 @@ class QueueName(Enum):
     PARKED = "unschedulable"
     IN_FLIGHT = "in flight"
     NOWHERE = ""
+
+
+class LastRefusal(NamedTuple):
+    """Why the last attempt failed, or what gates the entry: the plugins to blame, those of them whose refusal may end
+    without a backoff (`pending`), and the message."""
+
+    unschedulable: frozenset[str] = NOBODY
+    pending: frozenset[str] = NOBODY
+    message: str = ""
+
+
+_NONE_YET = LastRefusal()
 
 
 @dataclass(slots=True, eq=False)
@@ -48,14 +60,10 @@ class Entry:
     """When the backoff ends: computed when first needed, cleared by each attempt."""
     first_attempt: float | None = None
     """When it became active for the first time."""
-    unschedulable_plugins: frozenset[str] = NOBODY
-    pending_plugins: frozenset[str] = NOBODY
+    refusal: LastRefusal = _NONE_YET
     gated_by: str = ""
-    message: str = ""
-    """The message of the last refusal."""
-    flushed: bool = False
-    """Whether it was moved only because it had been parked for too long."""
     flushed_at: float | None = None
+    """When it was moved only because it had been parked for too long."""
     place: QueueName = field(default=QueueName.NOWHERE)
     began: float = 0.0
     """When the current attempt began, by the meter's clock."""
@@ -89,7 +97,8 @@ class Entry:
     @property
     def blamed(self) -> frozenset[str]:
         """The plugins that refused this entry in its last attempt, or gate it."""
-        return self.unschedulable_plugins | self.pending_plugins if self.pending_plugins else self.unschedulable_plugins
+        unschedulable, pending, _ = self.refusal
+        return unschedulable | pending if pending else unschedulable
 
     @property
     def parked_since(self) -> float:
@@ -99,22 +108,18 @@ class Entry:
     def with_gang(self, gang: Gang, other: Entry | None) -> Entry:
         """This pod's entry turned into its gang's. `other` is the entry that the gang had meanwhile; the plugins that
         it blames are blamed too."""
-        unschedulable, pending = self.unschedulable_plugins, self.pending_plugins
+        refusal = self.refusal
         if other is not None:
-            unschedulable |= other.unschedulable_plugins
-            pending |= other.pending_plugins
-        return replace(
-            self, gang=gang, place=QueueName.NOWHERE, unschedulable_plugins=unschedulable, pending_plugins=pending
-        )
+            unschedulable = refusal.unschedulable | other.refusal.unschedulable
+            refusal = LastRefusal(unschedulable, refusal.pending | other.refusal.pending, refusal.message)
+        return replace(self, gang=gang, place=QueueName.NOWHERE, refusal=refusal)
 
     def refuse(
         self, unschedulable: frozenset[str] = NOBODY, pending: frozenset[str] = NOBODY, *, message: str = ""
     ) -> None:
         """Set the verdict of a failed attempt. Without plugins to blame it is an error."""
-        self.unschedulable_plugins = unschedulable
-        self.pending_plugins = pending
+        self.refusal = LastRefusal(unschedulable, pending, message)
         self.gated_by = ""
-        self.message = message
 
     def count_failure(self, now: float) -> None:
         """Count a failed attempt. Only an attempt that no plugin is to blame for counts as an error."""
@@ -125,7 +130,6 @@ class Entry:
             self.error_count += 1
         self.since = now
         self.backoff_until = None
-        self.flushed = False
         self.flushed_at = None
 
 

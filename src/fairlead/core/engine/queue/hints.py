@@ -1,4 +1,4 @@
-"""Hints: which plugins listen to which events. Built once from the profiles, asked for every event.
+"""Hints: which plugins listen to which events. Built once from the profiles, read at every event.
 
 A plugin registers the events that may make a pod schedulable which it refused, each with an optional hint function that
 decides for one pod (kube-scheduler's QueueingHintFn). Plugins that cannot refuse a pod are left out. The listeners of
@@ -129,8 +129,8 @@ def _taint_change(interests: Sequence[Interest]) -> Iterator[Interest]:
     """Taint changes for a plugin that listens to new nodes but not to them. The original adds them too, because a node
     often becomes usable by losing a taint."""
     actions = [interest.event.action for interest in interests if interest.event.resource == events.NODE]
-    hears_of_new_nodes = any(action & ActionType.ADD for action in actions)
-    if hears_of_new_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in actions):
+    listens_to_new_nodes = any(action & ActionType.ADD for action in actions)
+    if listens_to_new_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in actions):
         yield Interest(_TAINT_CHANGE)
 
 
@@ -150,5 +150,5 @@ def _labels(event: ClusterEvent) -> Iterator[str]:
 
 
 def interests_of_extenders(profiles: Sequence[Profile]) -> Mapping[str, Sequence[Interest]]:
-    """Nobody knows what would change an extender's mind, so anything may."""
+    """Nothing says what would change an extender's answer, so anything may."""
     return {EXTENDER: DEFAULT_INTERESTS} if any(profile.extenders for profile in profiles) else {}

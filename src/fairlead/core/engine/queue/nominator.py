@@ -2,9 +2,9 @@
 
 A nomination is made in memory first and appears in `status.nominatedNodeName` later, or never if its patch is lost. So
 memory wins over a status that is older than its last decision: one that is still empty, or that names a node which this
-scheduler told the pod before. (kube-scheduler forgets a nomination at the next attempt if the watch is late, and evicts
-a second time.) `on_node` returns the newest version of each nominated pod. A pod that is in no queue, because it is
-being scheduled at this moment, is replaced by a stub that requests nothing and has priority 0, as in the original.
+scheduler wrote to the pod before. (kube-scheduler forgets a nomination at the next attempt if the watch is late, and
+evicts a second time.) `on_node` returns the newest version of each nominated pod. A pod that is in no queue, because it
+is being scheduled at this moment, is replaced by a stub that requests nothing and has priority 0, as in the original.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Promise:
 
 
 @dataclass(slots=True, eq=False)
-class NominationTold:
+class AnnouncedNomination:
     """What this scheduler has decided about a pod's nomination: its last decision (the empty string is none), all nodes
-    that it has ever told the pod, whether the watch has shown the last decision, and the node that the pod was told
-    while it had a place there, which it gave back."""
+    that it has ever written to the pod, whether the watch has shown the last decision, and the node that was written to
+    the pod while it had a place there, which it gave back."""
 
     latest: str = ""
     nodes: set[str] = field(default_factory=set)
@@ -50,7 +50,7 @@ class Nominator:
         self._node_of: dict[str, str] = {}
         self._nobody = compile_pod({"metadata": {"name": "", "uid": ""}, "spec": {"containers": []}}, Shapes())
         self._changed: set[str] = set()
-        self._told: dict[str, NominationTold] = {}
+        self._announced: dict[str, AnnouncedNomination] = {}
 
     def take_changed(self) -> set[str]:
         """Names of the nodes whose nominations have changed since the last call."""
@@ -67,29 +67,29 @@ class Nominator:
 
     def nominate(self, pod: Pod, node_name: str, *, place: str = "") -> None:
         """Nominate a pod to a node, instead of an earlier one; the empty string clears the nomination. A pod that is
-        gone or has a node is not nominated. `place` is the node that the pod was told while it waited there for
+        gone or has a node is not nominated. `place` is the node that was written to the pod while it waited there for
         permission, which was refused: a status that names it comes too late."""
-        told = self._told.get(pod.uid)
-        if told is None and (node_name or pod.nominated_node or place):
-            told = self._told[pod.uid] = NominationTold(nodes={pod.nominated_node})
-        if told is not None:
-            told.latest, told.shown, told.place = node_name, False, place
-            told.nodes.update((node_name, place) if place else (node_name,))
+        announced = self._announced.get(pod.uid)
+        if announced is None and (node_name or pod.nominated_node or place):
+            announced = self._announced[pod.uid] = AnnouncedNomination(nodes={pod.nominated_node})
+        if announced is not None:
+            announced.latest, announced.shown, announced.place = node_name, False, place
+            announced.nodes.update((node_name, place) if place else (node_name,))
         self._promise(pod, node_name)
 
     def observe(self, pod: Pod) -> None:
         """Take in what the watch shows of a pod. Its status counts unless it is older than a decision made here; an
         empty status after the decision was shown is somebody else's."""
-        told, shown = self._told.get(pod.uid), pod.nominated_node
-        if told is None:
+        announced, shown = self._announced.get(pod.uid), pod.nominated_node
+        if announced is None:
             self._promise(pod, shown)
-        elif shown == told.latest:
-            told.shown = True
+        elif shown == announced.latest:
+            announced.shown = True
             self._promise(pod, shown)
-        elif shown in told.nodes and (shown or not told.shown):
-            self._promise(pod, told.latest)
+        elif shown in announced.nodes and (shown or not announced.shown):
+            self._promise(pod, announced.latest)
         else:
-            del self._told[pod.uid]
+            del self._announced[pod.uid]
             self._promise(pod, shown)
 
     def _promise(self, pod: Pod, node_name: str) -> None:
@@ -113,19 +113,19 @@ class Nominator:
     def forget(self, uid: str) -> None:
         """A pod does not wait any more."""
         self.clear(uid)
-        self._told.pop(uid, None)
+        self._announced.pop(uid, None)
 
     def has_promised(self, uid: str) -> bool:
         """Whether the last decision made here was to nominate a pod, whatever its status shows and even if it has got a
         place since."""
-        told = self._told.get(uid)
-        return told is not None and bool(told.latest)
+        announced = self._announced.get(uid)
+        return announced is not None and bool(announced.latest)
 
     def had_place(self, pod: Pod) -> bool:
         """Whether the node in a pod's status was no promise but a place that it had and gave back. Its room is free
-        since then, and whoever missed it has been woken."""
-        told = self._told.get(pod.uid)
-        return told is not None and bool(told.place) and told.place == pod.nominated_node
+        since then, and pods that missed it have been woken."""
+        announced = self._announced.get(pod.uid)
+        return announced is not None and bool(announced.place) and announced.place == pod.nominated_node
 
     def as_nominated(self, pod: Pod) -> Pod:
         """The pod with the node that it is nominated to here in its status."""
@@ -136,9 +136,13 @@ class Nominator:
         """The node that a pod is nominated to, or the empty string."""
         return self._node_of.get(uid, "")
 
-    def on_node(self, name: str) -> list[Pod]:
-        """Pods that are nominated to a node, in the order of their nominations."""
-        return [self._queued(promise.pod.key) or self._stub(promise) for promise in self._nodes.get(name, {}).values()]
+    def on_node(self, name: str, in_flight: Collection[str] = ()) -> list[Pod]:
+        """Pods that are nominated to a node, in the order of their nominations. `in_flight` are uids of pods that are
+        being scheduled, although the entry in which they waited knows another member of their gang as such."""
+        return [
+            (None if uid in in_flight else self._queued(promise.pod.key)) or self._stub(promise)
+            for uid, promise in self._nodes.get(name, {}).items()
+        ]
 
     def _stub(self, promise: Promise) -> Pod:
         if promise.stub is None:

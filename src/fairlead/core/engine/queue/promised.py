@@ -6,7 +6,7 @@ row can have changed if the Nominator names its node, or if the pod that was in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.core.state.touchlog import TouchLog
@@ -48,12 +48,12 @@ class Promised:
         self._in_flight = own
         return self._by_row
 
-    def while_placing_many(self) -> Mapping[int, list[Pod]]:
-        """The same for an attempt at a gang, where several pods are in flight at once: collected anew, now and the next
-        time."""
+    def while_placing_many(self, pods: Iterable[Pod]) -> Mapping[int, list[Pod]]:
+        """The same for an attempt at the members of a gang, which are all in flight at once, so that stubs stand for
+        them: collected anew, now and the next time."""
         self._mark = -1
-        rows = self._table.row_of
-        return {rows[name]: self._nominator.on_node(name) for name in self._nominator.nodes if name in rows}
+        rows, in_flight = self._table.row_of, frozenset(pod.uid for pod in pods)
+        return {rows[name]: self._nominator.on_node(name, in_flight) for name in self._nominator.nodes if name in rows}
 
     def _refresh(self, row: int, name: str) -> None:
         pods = self._nominator.on_node(name)

@@ -50,19 +50,19 @@ class Requeuing:
         if asked is None:
             return Requeue.AFTER_BACKOFF
         verdicts = (
-            Requeue.IMMEDIATELY if registration.plugin in entry.pending_plugins else Requeue.AFTER_BACKOFF
+            Requeue.IMMEDIATELY if registration.plugin in entry.refusal.pending else Requeue.AFTER_BACKOFF
             for registration in asked
             if registration.plugin in blamed
             and any(self._says_queue(registration, pod, event, old, new) for pod in entry.faces())
         )
-        return _best(verdicts, may_hurry=bool(entry.pending_plugins))
+        return _best(verdicts, may_hurry=bool(entry.refusal.pending))
 
     def judge_all(self, entry: Entry, noted: list[Noted] | None) -> Requeue:
         """How to requeue an entry because of the events during its attempt; `noted` is None if they were not kept."""
         if not entry.blamed or noted is None:
             return Requeue.AFTER_BACKOFF
         verdicts = (self.judge(entry, event, old, new) for event, old, new in noted)
-        return _best(verdicts, may_hurry=bool(entry.pending_plugins))
+        return _best(verdicts, may_hurry=bool(entry.refusal.pending))
 
     def _says_queue(self, registration: Registration, pod: Pod, event: ClusterEvent, old: object, new: object) -> bool:
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_flight(entry: Entry) -> Waiting:
-    return Waiting(entry.place.value, entry.since, entry.attempts, message=entry.message)
+    return Waiting(entry.place.value, entry.since, entry.attempts, message=entry.refusal.message)
 
 
 def in_queue(entry: Entry, backoff: PodBackoff, hints: Hints, sweeps: Sweeps) -> Waiting:
@@ -27,8 +27,8 @@ def in_queue(entry: Entry, backoff: PodBackoff, hints: Hints, sweeps: Sweeps) ->
         gated_by=entry.gated_by,
         backoff_until=None if until == -inf or entry.place is QueueName.ACTIVE else until,
         wakes_on=_wakes_on(entry, hints),
-        retried_at=_retried_at(entry, until, sweeps),
-        message=entry.message,
+        retried_at=_retried_at(entry, backoff, sweeps),
+        message=entry.refusal.message,
     )
 
 
@@ -39,7 +39,7 @@ def _wakes_on(entry: Entry, hints: Hints) -> tuple[str, ...]:
     return hints.labels(entry.pod.scheduler_name, plugins)
 
 
-def _retried_at(entry: Entry, until: float, sweeps: Sweeps) -> float | None:
+def _retried_at(entry: Entry, backoff: PodBackoff, sweeps: Sweeps) -> float | None:
     if entry.place is QueueName.BACKOFF:
-        return until + 1.0
+        return backoff.due(entry)
     return sweeps.of(entry, entry.parked_since) if entry.place is QueueName.PARKED else None

@@ -1,8 +1,8 @@
 """Transitions: the moves of an entry into the active, the backoff or the unschedulable queue, and what they count.
 
 Every move into the active or the backoff queue passes the gates (PreEnqueue) first; an entry that a gate refuses is
-parked instead. The Backlog decides which move an entry makes; it is carried out here, so that gates and counters cannot
-be forgotten.
+parked instead. Where no entry leaves its backoff early, the gates are passed after the backoff. The Backlog decides
+which move an entry makes; it is carried out here, so that gates and counters cannot be forgotten.
 
 Invariant: `blamed` is the sum, over all entries in the queues, of the plugins that the entry blames.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fairlead.core.engine.queue.entry import Entry, QueueName
+from fairlead.core.engine.queue.entry import Entry, LastRefusal, QueueName
 from fairlead.core.engine.queue.requeue import Requeue
 from fairlead.core.model.events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.core.engine.queue.gates import Gates
     from fairlead.core.engine.queue.nominator import Nominator
     from fairlead.core.engine.queue.queues import Queues
+    from fairlead.core.engine.queue.tallies import QueueTallies
 
 _ACTIVE = QueueName.ACTIVE.value
 _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
@@ -27,14 +28,11 @@ _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.l
 
 
 class Transitions:
-    def __init__(self, queues: Queues, gates: Gates, nominator: Nominator) -> None:
+    def __init__(self, queues: Queues, gates: Gates, nominator: Nominator, tallies: QueueTallies) -> None:
         self._queues = queues
         self._gates = gates
         self._nominator = nominator
-        self.incoming: Counter[tuple[str, str]] = Counter()
-        """(queue, event label): what `queue_incoming_pods_total` counts."""
-        self.blamed: Counter[tuple[str, str]] = Counter()
-        """(plugin, profile): waiting pods that the plugin refused, the gauge `unschedulable_pods`."""
+        self._tallies = tallies
 
     def requeue(self, entry: Entry, strategy: Requeue, label: str, now: float) -> bool:
         """Put an entry where a strategy leads. True if that is the active or the backoff queue."""
@@ -54,17 +52,17 @@ class Transitions:
             entry.first_attempt = now
         self._remove_namesake(entry)
         self._queues.put_active(entry)
-        self.incoming[_ACTIVE, label] += 1
+        self._tallies.incoming[_ACTIVE, label] += 1
         if label in _NOMINATING:
             self._nominator.observe(entry.pod)
         return True
 
     def _to_backoff(self, entry: Entry, label: str) -> bool:
-        if not self.admit(entry):
+        if self._queues.backoff.backoff.early and not self.admit(entry):
             self.park(entry, label)
             return False
         self._queues.put_backoff(entry)
-        self.incoming[QueueName.BACKOFF.value, label] += 1
+        self._tallies.incoming[QueueName.BACKOFF.value, label] += 1
         return True
 
     def park(self, entry: Entry, label: str) -> None:
@@ -73,11 +71,9 @@ class Transitions:
         if present is not None and present is not entry and present.uid == entry.uid:
             self._count_blame(entry, -1)
             return
-        if entry.gated:
-            entry.flushed = False
         self._remove_namesake(entry)
         if entry.place is not QueueName.PARKED:
-            self.incoming[QueueName.PARKED.value, label] += 1
+            self._tallies.incoming[QueueName.PARKED.value, label] += 1
         self._queues.park(entry)
 
     def _remove_namesake(self, entry: Entry) -> None:
@@ -88,7 +84,7 @@ class Transitions:
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out of the queues, and what it blames out of the gauge."""
-        if entry.unschedulable_plugins or entry.pending_plugins:
+        if entry.blamed:
             self._count_blame(entry, -1)
         self._queues.remove(entry)
 
@@ -96,14 +92,15 @@ class Transitions:
         """Ask the gates about an entry; a refusal is written into the entry."""
         refusal = self._gates.ask(entry)
         if refusal is None:
-            entry.message = "" if entry.gated else entry.message
+            if entry.gated:
+                entry.refusal = entry.refusal._replace(message="")
             entry.gated_by = ""
             return True
         if refusal.plugin not in entry.blamed:
-            self.blamed[refusal.plugin, entry.pod.scheduler_name] += 1
-        entry.unschedulable_plugins |= {refusal.plugin}
+            self._tallies.blamed[refusal.plugin, entry.pod.scheduler_name] += 1
+        blamed, pending, _ = entry.refusal
+        entry.refusal = LastRefusal(blamed | {refusal.plugin}, pending, refusal.message)
         entry.gated_by = refusal.plugin
-        entry.message = refusal.message
         return False
 
     def count_blame(self, entry: Entry) -> None:
@@ -113,11 +110,11 @@ class Transitions:
     def _count_blame(self, entry: Entry, change: int) -> None:
         for plugin in entry.blamed:
             key = (plugin, entry.pod.scheduler_name)
-            self.blamed[key] += change
-            if not self.blamed[key]:
-                del self.blamed[key]
+            self._tallies.blamed[key] += change
+            if not self._tallies.blamed[key]:
+                del self._tallies.blamed[key]
 
     def check(self) -> None:
         """Recount the gauge; an AssertionError says that it is wrong."""
         blamed = Counter((plugin, entry.pod.scheduler_name) for entry in self._queues for plugin in entry.blamed)
-        assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
+        assert self._tallies.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"

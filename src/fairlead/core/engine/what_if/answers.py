@@ -5,6 +5,7 @@
     {"kind": "NeedQuestion", "objects": [...]}
     {"kind": "DrainQuestion", "nodes": [name, ...]}
     {"kind": "EvictionsQuestion", "namespace": "default"}
+    {"kind": "RowsQuestion", "of": "workloads" | "quotas" | "devices", "nodes": [name, ...]}
 
 Wrong questions raise BadRequest. The scheduler that is given is changed by the question, so it must be a copy.
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.ma  # noqa: F401  # numpy loads it when it is first needed, which would be in every copy anew
 
+from fairlead.core.engine.explain.rows import KINDS, rows_document
 from fairlead.core.engine.what_if.capacity import MOST, drain, fit, need
 from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.engine.what_if.least_change import least_changes
@@ -44,6 +46,8 @@ def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) ->
         namespace = str(question.get("namespace") or "")
         records = [one.to_document(namespace) for one in scheduler.ledger.of(namespace)]
         return {"apiVersion": SCHEMA, "kind": "EvictionList", "items": records}
+    if kind == "RowsQuestion":
+        return _rows(scheduler, question, now)
     if kind == "FitQuestion":
         return fit(scheduler, workload_of(question), now, _most(question))
     if branch is not None and kind == "NeedQuestion":
@@ -51,6 +55,13 @@ def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) ->
     if branch is not None and kind == "DrainQuestion":
         return drain(scheduler, _texts(question, "nodes"), branch, now)
     raise BadRequest(f"there is no question {kind!r}")
+
+
+def _rows(scheduler: Scheduler, question: Doc, now: float) -> Doc:
+    what = question.get("of")
+    if not isinstance(what, str) or what not in KINDS:
+        raise BadRequest(f"of: one of {', '.join(KINDS)} is needed")
+    return rows_document(scheduler, what, _texts(question, "nodes"), now)
 
 
 def _number(question: Doc, field: str, default: float) -> float:

@@ -133,7 +133,7 @@ def _refusal(scheduler: Scheduler, copies: Sequence[Workload]) -> str:
 
 
 def _ideal(scheduler: Scheduler, workload: Workload) -> int | None:
-    """How many copies the free room of all nodes together would hold; None if the workload asks for nothing."""
+    """How many copies the free room of all nodes together would hold; None if the workload requests nothing."""
     from fairlead.core.model.pod import compile_pod
 
     asked: dict[str, int] = {}

@@ -41,7 +41,7 @@ _EVICTIONS, _NODES_LOOKED_AT, _PODS_LOOKED_AT = 24, 32, 12
 
 
 def label_wanted(workload: Workload, cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Labels that the pods' node selectors ask for, and that some nodes lack."""
+    """Labels that the pods' node selectors request, and that some nodes lack."""
     wanted = {item for pod in workload.pods for item in (pod["spec"].get("nodeSelector") or {}).items()}
     for key, value in sorted(wanted):
         if any(node is not None and node.labels.get(key) != value for node in cluster.table.nodes):
@@ -95,12 +95,12 @@ class Allowance:
         return put
 
     def says(self, more: Mapping[str, int]) -> str:
-        told = [
+        described = [
             f"{name} {format_quantity(self.limits[name] + amount, name)}"
             f" instead of {format_quantity(self.limits[name], name)}"
             for name, amount in more.items()
         ]
-        return f"with {self.field} {', '.join(told)} in the {self.kind.kind} {self.name}"
+        return f"with {self.field} {', '.join(described)} in the {self.kind.kind} {self.name}"
 
     def patch(self, more: Mapping[str, int]) -> Doc:
         return {"spec": {self.field: {name: format_quantity(self.limits[name] + more[name], name) for name in more}}}
@@ -129,7 +129,7 @@ def raised(line: Sequence[Allowance], more: Mapping[tuple[int, str], int]) -> Pr
 
 
 def asked_by(workload: Workload, cluster: Cluster) -> dict[str, int]:
-    """What all pods of a workload ask for together, in base units."""
+    """What all pods of a workload request together, in base units."""
     total: dict[str, int] = {}
     for document in workload.pods:
         for name, amount in compile_pod(document, cluster.shapes).shape.request.items():

@@ -68,7 +68,7 @@ class Edit:
 
 
 def namespace_option(workload: Workload) -> str:
-    """What kubectl has to be told of the namespace of a workload's objects; nothing if it is the default one."""
+    """Arguments of kubectl for the namespace of a workload's objects; nothing if it is the default one."""
     namespace = workload.pods[0]["metadata"].get("namespace") or "default"
     return "" if namespace == "default" else f" -n {namespace}"
 
@@ -152,7 +152,7 @@ def _form_of(owner: Mapping[str, Any] | None) -> PodOwner | None:
 
 
 def requests_of(workload: Workload, resource: str) -> int:
-    """The most that one container of a pod asks for, in base units; 0 if none does."""
+    """The most that one container of a pod requests, in base units; 0 if none does."""
     found = [_asked(container, resource) for pod in workload.pods for container in pod["spec"]["containers"]]
     return max(found, default=0)
 
@@ -164,7 +164,7 @@ def _asked(container: Mapping[str, Any], resource: str) -> int:
 
 
 def with_request(workload: Workload, resource: str, amount: int) -> Edit:
-    """Containers that ask for more ask for so much."""
+    """Containers that request more get so much."""
     text = format_quantity(amount, resource)
     pods = tuple(
         {
@@ -202,7 +202,7 @@ def _asking(container: Doc, resource: str, amount: int, text: str) -> Doc:
 
 
 def devices_of(workload: Workload) -> int:
-    """The most devices that one request of the workload's claims asks for."""
+    """The most devices that one request of the workload's claims requests."""
     return max((int(asked.get("count") or 1) for asked in _exact_requests(workload.objects)), default=0)
 
 
@@ -218,7 +218,7 @@ def _counts(asked: Mapping[str, Any] | None) -> bool:
 
 
 def with_devices(workload: Workload, count: int) -> Edit:
-    """Claims that ask for no more devices than so many with each request."""
+    """Claims that request no more devices than so many with each request."""
     objects = tuple(_asking_devices(one, count) if one["kind"] == "ResourceClaim" else one for one in workload.objects)
     says = f"with {count} instead of {devices_of(workload)} devices in each request of its claims"
     return Edit("devices", 22, says, replace(workload, objects=objects))

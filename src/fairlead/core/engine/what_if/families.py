@@ -72,9 +72,9 @@ class WhatIf:
     owners: Mapping[str, PodOwner] = field(default_factory=dict)
     """Owners of pods, by their API group."""
     hundreds: frozenset[str] = frozenset()
-    """Resources of which a pod may ask for hundreds, which are whole devices, or for less than one."""
+    """Resources of which a pod may request hundreds, which are whole devices, or for less than one."""
     pods_need: str = ""
-    """What people are told that objects of the family need before pods are made of them."""
+    """Sentences on what objects of the family need before pods are made of them."""
 
 
 @cache

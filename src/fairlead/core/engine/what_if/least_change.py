@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _SHORT = re.compile(r"Insufficient ([\w./-]*\w)")
 _STEPS = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
-"""The least difference between two requests that is worth telling apart."""
+"""The least difference between two requests that is worth distinguishing."""
 _MOST_NODES = 256
 _MOST_LABELLED = 8
 """Up to how many nodes it is tried whether a label on fewer of them is enough."""
@@ -246,7 +246,7 @@ def _raise(workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, 
 
 
 def _device_resources(workload: Workload) -> list[str]:
-    """What containers ask for besides the resources that every node has."""
+    """What containers request besides the resources that every node has."""
     asked = {
         name
         for pod in workload.pods

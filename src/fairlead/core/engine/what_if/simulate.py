@@ -16,6 +16,7 @@ from fairlead.core.engine.what_if.trial import Trial
 from fairlead.core.engine.what_if.victims import EvictionPreview, preview
 from fairlead.core.framework.explainers import QuotaExplainer
 from fairlead.core.model.explanation import SCHEMA
+from fairlead.core.model.html_tables import html_paragraph, html_table
 from fairlead.core.model.times import micro_timestamp
 from fairlead.core.state.cluster import PodPlace
 
@@ -83,6 +84,18 @@ class Forecast:
     def nodes(self) -> dict[str, str]:
         """Name to node of the pods that would have one."""
         return {pod.name: pod.node for pod in self.pods if pod.node}
+
+    def _repr_html_(self) -> str:
+        victims = (
+            (f"{one.get('namespace', '')}/{one.get('name', '')}", one.get("node", ""), one.get("rule", ""))
+            for one in self.evictions.to_document().get("victims", ())
+        )
+        placed = sum(bool(pod.node) for pod in self.pods)
+        return (
+            html_paragraph(self.verdict, f"{placed} of {len(self.pods)} pods would have a node")
+            + html_table(("pod", "node", "why not"), ((pod.name, pod.node, pod.message) for pod in self.pods))
+            + html_table(("evicted", "from", "rule"), victims)
+        )
 
     def to_document(self) -> Doc:
         doc: Doc = {
@@ -156,7 +169,7 @@ def waiting_pods(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
     """Pods without a place. Only PodMode keeps a list of them; where there is no other mode, only the queues are read,
     because a copy pays for every page of memory that it looks at."""
     if len(scheduler.modes) == 1:
-        queued = (pod for entry in scheduler.backlog.pending() for pod in entry.waiting())
+        queued = (pod for entry in scheduler.backlog.queues for pod in entry.waiting())
         return {pod.uid: pod for pod in queued if pod.uid not in workload.replaces}
     return {
         uid: pod_state.seen

@@ -7,7 +7,7 @@ A bind puts the pod on its node at once, a deletion takes it away, and a pod wit
 because its controller would make it again. There are no documents here: pods of the cluster are changed as compiled
 records, and only objects of the question itself have documents.
 
-Invariant: the scheduler of a Trial belongs to nobody else. Whoever asks gives a copy, never the one that schedules.
+Invariant: the scheduler of a Trial belongs to nobody else. The caller gives a copy, never the one that schedules.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Trial:
 
     def put_record(self, kind: Kind, key: str, record: object) -> None:
         """Change an object of the cluster, given as a compiled record."""
-        shelf = self.scheduler.cluster.object_index.of(kind)
-        shelf[key] = record
-        shelf.touch(key)
+        kind_index = self.scheduler.cluster.object_index.of(kind)
+        kind_index[key] = record
+        kind_index.touch(key)
         self._moved()
 
     def remove(self, kind: Kind, document: Doc) -> None:

@@ -75,13 +75,13 @@ def preview(trial: Trial, workload: Workload, before: Mapping[str, Sequence[Pod]
     heirs = {victim.heir for victim in trial.victims}
     victims = [victim for victim in trial.victims if victim.pod.uid not in own | heirs]
     top = max((_priority(document) for document in workload.pods), default=0)
-    told = tuple(_told(trial, victim, rules, top) for victim in victims)
+    forecasts = tuple(_forecast(trial, victim, rules, top) for victim in victims)
     gone = {victim.pod.key for victim in victims}
     spared = [one for one in rules.values() if one.name not in gone and not one.rule.startswith("evicted")]
     named = {one.name for one in spared}
     for node in dict.fromkeys(victim.node for victim in victims):
         spared += [_spared(pod, top) for pod in before.get(node, ()) if pod.key not in gone | named]
-    return EvictionPreview(told, tuple(spared[:_NAMED]))
+    return EvictionPreview(forecasts, tuple(spared[:_NAMED]))
 
 
 def _rules(trial: Trial, workload: Workload) -> Iterator[tuple[str, ProtectedPod]]:
@@ -101,7 +101,7 @@ def _rules(trial: Trial, workload: Workload) -> Iterator[tuple[str, ProtectedPod
             yield one.name, one
 
 
-def _told(trial: Trial, victim: Victim, rules: Mapping[str, ProtectedPod], top: int) -> VictimForecast:
+def _forecast(trial: Trial, victim: Victim, rules: Mapping[str, ProtectedPod], top: int) -> VictimForecast:
     pod = victim.pod
     known = rules.get(pod.key)
     rule = known.rule if known is not None and known.rule != "evicted" else _by_priority(pod, top)

@@ -95,9 +95,9 @@ class ResultCache:
             shared = SharedResults(cycle, key, plan, self._codes)
         results = SignatureResults(cycle, plan, shared, self._codes)
         self._by_key[key] = shared
-        shared.users += 1
+        shared.add_user()
         if not self._read.names:
-            results.called_in_runs = _called_in_runs(cycle.pod, plan, results)
+            results.call_in_runs(_called_in_runs(cycle.pod, plan, results))
         return results
 
     def _drop_oldest(self, capacity: int) -> None:
@@ -109,8 +109,7 @@ class ResultCache:
         ):
             _, dropped = signatures.popitem(last=False)
             shared = dropped.shared
-            shared.users -= 1
-            if not shared.users:
+            if shared.remove_user():
                 del keys[shared.key]
 
     def clear(self) -> None:
@@ -122,13 +121,13 @@ def _called_in_runs(pod: Pod, plan: PluginPlan, results: SignatureResults) -> li
     """Of the plugins that are not cached, those that answer for each of several such pods while what the others
     answered stays valid; None if it does not. A plugin that the pod does not concern counts for nothing."""
     called: list[CachedPlugin] = []
-    for plugin in plan.uncached:
+    for plugin in plan.uncached.at_all:
         if plugin.name in results.prepared:
             continue
         if not isinstance(plugin, CachedPlugin):
             return None
         said = plugin.after_placing(pod)
-        if said is AfterPlacing.UNKNOWN or (said is AfterPlacing.OWN and plugin not in plan.uncached_filters):
+        if said is AfterPlacing.UNKNOWN or (said is AfterPlacing.OWN and plugin not in plan.uncached.filters):
             return None
         if said is AfterPlacing.OWN:
             called.append(plugin)

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.core.framework.calls import HIGHEST, call_plugin, check_range, passing, refusals_by
+from fairlead.core.framework.calls import (
+    HIGHEST,
+    call_plugin,
+    check_range,
+    passing,
+    refusals_by,
+    score_of_row,
+    scores_by,
+)
 from fairlead.core.framework.plugin import takes_part
 from fairlead.core.framework.results.constant import Contribution
 from fairlead.core.framework.results.plan import answer_by_row, with_epochs
@@ -185,7 +193,7 @@ class ResultColumns:
             self.codes[where] = FEASIBLE if refused is None else refused
             self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
         for scored in self.scores:
-            values = scored.checked(call_plugin(scored.plugin, "score", cycle, nodes), self.ok[where])
+            values = scored.checked(scores_by(scored.plugin, cycle, nodes), self.ok[where])
             scored.column[where] = narrowed(values, scored.column.dtype)
             scored.written(cycle, rows)
         return len(nodes)
@@ -200,7 +208,7 @@ class ResultColumns:
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
         self.ok[row] = ok = code == FEASIBLE and cycle.cluster.table.alive.item(row)
         for scored in self.scores:
-            scored.column[row] = value = scored.checked_value(call_plugin(scored.plugin, "score_row", cycle, row), ok)
+            scored.column[row] = value = scored.checked_value(score_of_row(scored.plugin, cycle, row), ok)
             scored.written_value(value)
 
     def _widen(self, capacity: int) -> None:

@@ -18,6 +18,7 @@ from fairlead.core.framework.results.cached_plugin import (
     reads_of,
 )
 from fairlead.core.framework.results.pod_parts import unknown_parts
+from fairlead.core.model.records import record
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -29,6 +30,42 @@ if TYPE_CHECKING:
 
 
 _BY_PODS = (Scope.COUNTED, Scope.ROW)
+
+
+@record(frozen=True, slots=True, eq=False)
+class AskedPlugins:
+    """Cached plugins that are called before rows are judged: those that do not concern every pod (`selective`), and
+    those with a PreFilter or a PreScore."""
+
+    selective: list[Plugin]
+    pre_filter: list[Plugin]
+    pre_score: list[Plugin]
+
+
+@record(frozen=True, slots=True, eq=False)
+class OwnPlugins:
+    """The plugins that are called for each signature. `scores` has their weights; `with_epochs` are those whose answers
+    may become void all at once, and `answer_by_row` says whether all of them answer for a single row."""
+
+    filters: list[Plugin]
+    scores: list[tuple[Plugin, int]]
+    with_epochs: list[CachedPlugin]
+    answer_by_row: bool
+    asked: AskedPlugins
+
+
+class UncachedPlugins:
+    """The plugins that are called for every pod, by point, and at whichever point (`at_all`)."""
+
+    __slots__ = ("at_all", "filter_names", "filters", "pre_scorers", "scorers")
+
+    def __init__(
+        self, pre_filters: list[Plugin], filters: list[Plugin], pre_scorers: list[Plugin], scorers: list[Plugin]
+    ) -> None:
+        self.filters, self.pre_scorers, self.scorers = filters, pre_scorers, scorers
+        self.filter_names = frozenset(plugin.name for plugin in filters)
+        at_all = (*pre_filters, *filters, *pre_scorers, *scorers)
+        self.at_all = tuple({plugin.name: plugin for plugin in at_all}.values())
 
 
 class PluginPlan:
@@ -45,27 +82,18 @@ class PluginPlan:
         self._key_has_signature = any(self._scope(p) is Scope.STATIC and p.name not in keyed for p in plugins)
         """Whether some shared plugin names no key: then results are shared within one signature only."""
         selective = [plugin for plugin in plugins if takes_part(plugin, "concerns")]
-        self.shared_selective = [plugin for plugin in selective if plugin.name in self._shared]
-        self.own_selective = [plugin for plugin in selective if plugin.name not in self._shared]
-        """Those that do not concern every pod."""
         self.filtering = {plugin.name for point in ("filter", "pre_filter") for plugin in profile.at(point)}
         self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
-        self.own_filters = self._own_at("filter")
-        own_scores = self._own_at("score")
-        self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
-        self.own_with_epochs = with_epochs((*self.own_filters, *own_scores))
-        self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
-        self.own_pre_filter = self._cached_at("pre_filter", shared=False)
-        self.own_pre_score = self._cached_at("pre_score", shared=False)
-        self.shared_pre_filter = self._cached_at("pre_filter", shared=True)
-        self.shared_pre_score = self._cached_at("pre_score", shared=True)
-        self.uncached_filters = self.uncached_at("filter")
-        self.uncached_filter_names = frozenset(plugin.name for plugin in self.uncached_filters)
-        self.uncached_pre_scorers = self.uncached_at("pre_score")
-        self.uncached_scorers = self.uncached_at("score")
-        at_all = [p for point in ("pre_filter", "filter", "pre_score", "score") for p in self.uncached_at(point)]
-        self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
-        """Those that are called for every pod, at whichever point."""
+        filters, scorers = self._own_at("filter"), self._own_at("score")
+        self.own = OwnPlugins(
+            filters=filters,
+            scores=[(plugin, self.weights[plugin.name]) for plugin in scorers],
+            with_epochs=with_epochs((*filters, *scorers)),
+            answer_by_row=answer_by_row(filters, scorers),
+            asked=self._asked(selective, shared=False),
+        )
+        self.shared = self._asked(selective, shared=True)
+        self.uncached = UncachedPlugins(*map(self.uncached_at, ("pre_filter", "filter", "pre_score", "score")))
         self._reads_placed_pods = any(self._scope(p) is Scope.ROW for p in plugins)
 
     def _scope(self, plugin: Plugin) -> Scope:
@@ -84,6 +112,13 @@ class PluginPlan:
 
     def _own_at(self, point: str) -> list[Plugin]:
         return [p for p in self.profile.at(point) if self._scope(p) in _BY_PODS and p.name not in self._shared]
+
+    def _asked(self, selective: Iterable[Plugin], *, shared: bool) -> AskedPlugins:
+        return AskedPlugins(
+            [plugin for plugin in selective if (plugin.name in self._shared) is shared],
+            self._cached_at("pre_filter", shared=shared),
+            self._cached_at("pre_score", shared=shared),
+        )
 
     def _cached_at(self, point: str, *, shared: bool) -> list[Plugin]:
         return [

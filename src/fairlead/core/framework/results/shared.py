@@ -65,20 +65,28 @@ class SharedResults:
     """All that is kept for one shared key: preparations, and two sets of columns. `static` follows changes of Node
     objects, `row` also changes of the pods on a node."""
 
-    __slots__ = ("_pod_log", "in_ranking", "key", "preparations", "row", "scored", "static", "users")
+    __slots__ = ("_pod_log", "_users", "in_ranking", "key", "preparations", "row", "scored", "static")
 
     def __init__(self, cycle: Cycle, key: Hashable, plan: PluginPlan, codes: VerdictCodes) -> None:
         self.key = key
         self._pod_log = plan.pod_log(cycle.cluster.table)
         self.preparations = preparations = Preparations()
-        preparations.leave_out(plan.shared_selective, cycle, plan)
-        preparations.ask(cycle, plan.shared_pre_filter, plan.shared_pre_score)
+        preparations.leave_out(plan.shared.selective, cycle, plan)
+        preparations.ask(cycle, plan.shared.pre_filter, plan.shared.pre_score)
         self.static = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=False)
         self.row = self._columns(plan, cycle.cluster.table.capacity, codes, by_pods=True)
         self.scored = {scored.plugin.name: scored for columns in (self.static, self.row) for scored in columns.scores}
         self.in_ranking = [scored for scored in self.scored.values() if not scored.needs_normalising]
-        self.users = 0
-        """How many cached signatures have this key."""
+        self._users = 0
+
+    def add_user(self) -> None:
+        """One more cached signature has this key."""
+        self._users += 1
+
+    def remove_user(self) -> bool:
+        """One cached signature less has this key; whether none is left."""
+        self._users -= 1
+        return not self._users
 
     def _columns(self, plan: PluginPlan, capacity: int, codes: VerdictCodes, *, by_pods: bool) -> ResultColumns:
         filters = [p for p in plan.shared_at("filter", by_pods=by_pods) if p.name not in self.preparations.no_filter]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairlead.core.framework.calls import call_plugin
+from fairlead.core.framework.calls import score_of_row, scores_by
 from fairlead.core.framework.plugin import takes_part
 from fairlead.core.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.core.framework.results.columns import (
@@ -62,7 +62,7 @@ class NominatedRefusals:
 
     def stale(self, logs: Sequence[TouchLog], promised: Iterable[int]) -> Iterable[int]:
         """Rows to judge again: those touched in any of the logs since the last time, or all that have nominated pods
-        (`promised`) if that is too long ago to tell."""
+        (`promised`) if that is too long ago."""
         marks, self.marks = self.marks, tuple([log.mark for log in logs])
         touched = [log.since(mark) for log, mark in zip(logs, marks, strict=True)] if marks else [None]
         if None in touched:
@@ -77,7 +77,7 @@ class WhileAside:
     __slots__ = ("no_filter", "no_score", "plugins", "scores")
 
     def __init__(self, results: SignatureResults, plan: PluginPlan) -> None:
-        uncached = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
+        uncached = [plugin for plugin in plan.uncached.at_all if plugin.name not in results.prepared]
         able = all(overrides(plugin, "stands_aside") for plugin in uncached) and all(
             plugin in uncached for plugin in results.to_pre_filter
         )
@@ -86,7 +86,7 @@ class WhileAside:
         profile = plan.profile
         self.no_filter = results.no_filter | {one.name for one in uncached if one in profile.at("pre_filter")}
         self.no_score = results.no_score | {one.name for one in uncached if one in profile.at("pre_score")}
-        self.scores = {plugin.name: 0 for plugin in plan.uncached_scorers if plugin.name not in self.no_score}
+        self.scores = {plugin.name: 0 for plugin in plan.uncached.scorers if plugin.name not in self.no_score}
 
 
 class SignatureResults:
@@ -105,16 +105,16 @@ class SignatureResults:
         self._pod_log = plan.pod_log(table)
         """The table's log of the rows whose pods have changed."""
         self._prepare(cycle, plan)
-        self._filters = [p for p in plan.own_filters if p.name not in self.no_filter]
+        self._filters = [p for p in plan.own.filters if p.name not in self.no_filter]
         self._scores = [
             (UniformScoreColumn if takes_part(plugin, "normalize_score") else ScoreColumn)(
                 plugin, weight, self.capacity
             )
-            for plugin, weight in plan.own_scores
+            for plugin, weight in plan.own.scores
             if plugin.name not in self.no_score
         ]
-        self._with_epochs = [plugin for plugin in plan.own_with_epochs if plugin.epoch(cycle) is not None]
-        self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
+        self._with_epochs = [plugin for plugin in plan.own.with_epochs if plugin.epoch(cycle) is not None]
+        self._by_row = plan.own.answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
         self.scored: dict[str, ScoreColumn] = {
             **shared.scored,
             **{scored.plugin.name: scored for scored in self._scores},
@@ -146,8 +146,8 @@ class SignatureResults:
         shared = self.shared.preparations
         cycle.notes.update(shared.notes)
         own = Preparations(shared)
-        own.leave_out(plan.own_selective, cycle, plan)
-        own.ask(cycle, plan.own_pre_filter, plan.own_pre_score)
+        own.leave_out(plan.own.asked.selective, cycle, plan)
+        own.ask(cycle, plan.own.asked.pre_filter, plan.own.asked.pre_score)
         self.prepared, self.no_filter, self.no_score, self.notes = own.answers, own.no_filter, own.no_score, own.notes
         self.score_error = own.score_error
         self.to_pre_filter = [
@@ -155,6 +155,10 @@ class SignatureResults:
         ]
         """Plugins whose `pre_filter` is not cached, or has a cached answer; the others have stepped aside."""
         self.aside = WhileAside(self, plan)
+
+    def call_in_runs(self, plugins: list[CachedPlugin] | None) -> None:
+        """Keep which plugins are called for each of several identical pods."""
+        self.called_in_runs = plugins
 
     def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
         """The answer to a what-if about a row, from the cache while its premises are the same. The premises must name
@@ -272,7 +276,7 @@ class SignatureResults:
                 ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
-            values = scored.checked(call_plugin(scored.plugin, "score", cycle, nodes), ok)
+            values = scored.checked(scores_by(scored.plugin, cycle, nodes), ok)
             scored.column[where] = narrowed(values, scored.column.dtype)
             if isinstance(scored, UniformScoreColumn):
                 scored.written(cycle, rows)
@@ -298,7 +302,7 @@ class SignatureResults:
         ok = code == FEASIBLE and self.static.ok.item(row) and (not self.row.filters or self.row.ok.item(row))
         total = 0
         for scored in self._scores:
-            scored.column[row] = value = scored.checked_value(call_plugin(scored.plugin, "score_row", cycle, row), ok)
+            scored.column[row] = value = scored.checked_value(score_of_row(scored.plugin, cycle, row), ok)
             if isinstance(scored, UniformScoreColumn):
                 scored.written_value(value)
             else:

@@ -1,1 +1,4 @@
-"""`fairlead job`: Volcano Jobs for people. commands (what can be typed) -> new_job, waiting, tables, progress."""
+"""`fairlead job`: Volcano Jobs for people. commands (what can be typed) -> new_job, waiting, tables, progress.
+
+Modules: gpus.
+"""

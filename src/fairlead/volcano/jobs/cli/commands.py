@@ -68,6 +68,14 @@ _waits = click.option(
 @click.option("--queue", default="default", show_default=True)
 @click.option("--priority", default="", metavar="CLASS")
 @click.option("--requests", default="", metavar="cpu=1,memory=1Gi", help="What each pod asks for.")
+@click.option("--limits", default="", metavar="cpu=2,memory=2Gi", help="What each pod may use at most.")
+@click.option("--gpus", type=click.IntRange(0), default=0, help="GPUs of each pod (nvidia.com/gpu).")
+@click.option(
+    "--run-time",
+    callback=_seconds,
+    metavar="DURATION",
+    help="How long simulated pods run: 10m, 30s, or seconds.  [default: what `fairlead up --run-time` says, or 1s]",
+)
 @click.option("--plugin", "plugins", multiple=True, metavar="NAME", help="svc, env, ssh, mpi, …; may be repeated.")
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit code 1 unless it completes.")
 @_waits
@@ -83,6 +91,9 @@ def run_command(
     queue: str,
     priority: str,
     requests: str,
+    limits: str,
+    gpus: int,
+    run_time: float | None,
     plugins: tuple[str, ...],
     wait: bool,
     timeout: float | None,
@@ -94,10 +105,10 @@ def run_command(
     """Create a Job of one task called NAME, or those in a file.
 
     \b
-      fairlead job run train --image trainer --replicas 4 --requests cpu=2 --wait -- python train.py
+      fairlead job run train --image trainer --replicas 4 --gpus 8 --requests cpu=2 --wait -- python train.py
       fairlead job run -f job.yaml
     """
-    from fairlead.volcano.jobs.cli.new_job import amounts, jobs_in, made_job
+    from fairlead.volcano.jobs.cli.new_job import NewJob, amounts, jobs_in, made_job, resources_of
 
     if (name is None) == (filename is None):
         raise click.UsageError("give either the NAME of a new Job or a file (-f)")
@@ -106,15 +117,18 @@ def run_command(
         if filename is not None
         else [
             made_job(
-                str(name),
-                image=image,
-                replicas=replicas,
-                minimum=minimum,
-                queue=queue,
-                priority=priority,
-                requests=amounts(requests),
-                plugins=plugins,
-                command=command,
+                NewJob(
+                    name=str(name),
+                    image=image,
+                    replicas=replicas,
+                    minimum=minimum,
+                    queue=queue,
+                    priority=priority,
+                    resources=resources_of(amounts(requests), amounts(limits), gpus),
+                    run_time=run_time,
+                    plugins=plugins,
+                    command=command,
+                )
             )
         ]
     )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.cluster.kubelets.pod_script import RUN_TIME
 from fairlead.config.yaml_text import read_documents
+from fairlead.core.model.durations import format_duration
+from fairlead.core.model.quantity import is_extended
 from fairlead.errors import ConfigError
+from fairlead.volcano.jobs.cli.gpus import GPU
 from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
@@ -20,45 +25,69 @@ def jobs_in(path: Path) -> list[Doc]:
     if not documents:
         raise ConfigError(f"{path}: no Job in there")
     for number, document in enumerate(documents, start=1):
-        told = (document.get("apiVersion"), document.get("kind")) if isinstance(document, dict) else (None, None)
-        if told != (VC_JOB.api_version, VC_JOB.kind):
+        declared = (document.get("apiVersion"), document.get("kind")) if isinstance(document, dict) else (None, None)
+        if declared != (VC_JOB.api_version, VC_JOB.kind):
             raise ConfigError(
-                f"{path}: document {number} is {told[1] or 'no object'} of {told[0] or 'no apiVersion'}",
+                f"{path}: document {number} is {declared[1] or 'no object'} of {declared[0] or 'no apiVersion'}",
                 hint=f"only {VC_JOB.kind} of {VC_JOB.api_version} can be run; kubectl apply takes the rest",
             )
     return documents
 
 
-def made_job(
-    name: str,
-    *,
-    image: str,
-    replicas: int,
-    minimum: int | None,
-    queue: str,
-    priority: str,
-    requests: Mapping[str, str],
-    plugins: Sequence[str],
-    command: Sequence[str],
-) -> Doc:
-    """A Job of one task, called as Volcano's own tool would call it."""
-    container: Doc = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
-    if requests:
-        container["resources"] = {"requests": dict(requests)}
-    if command:
-        container["command"] = list(command)
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A Job of one task, as it is given on the command line. `run_time` is for simulated pods."""
+
+    name: str
+    image: str
+    replicas: int
+    minimum: int | None
+    queue: str
+    priority: str
+    resources: Mapping[str, Mapping[str, str]]
+    run_time: float | None
+    plugins: Sequence[str]
+    command: Sequence[str]
+
+
+def made_job(new: NewJob) -> Doc:
+    """The Job, called as Volcano's own tool would call it."""
+    container: Doc = {"name": new.name, "image": new.image, "imagePullPolicy": "IfNotPresent"}
+    if new.resources:
+        container["resources"] = dict(new.resources)
+    if new.command:
+        container["command"] = list(new.command)
+    template: Doc = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    if new.run_time is not None:
+        template["metadata"] = {"annotations": {RUN_TIME: format_duration(new.run_time)}}
     spec: Doc = {
-        "minAvailable": replicas if minimum is None else minimum,
+        "minAvailable": new.replicas if new.minimum is None else new.minimum,
         "schedulerName": "volcano",
-        "queue": queue,
-        "tasks": [{"name": "task", "replicas": replicas, "template": template}],
+        "queue": new.queue,
+        "tasks": [{"name": "task", "replicas": new.replicas, "template": template}],
     }
-    if priority:
-        spec["priorityClassName"] = priority
-    if plugins:
-        spec["plugins"] = {plugin: [] for plugin in plugins}
-    return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": name}, "spec": spec}
+    if new.priority:
+        spec["priorityClassName"] = new.priority
+    if new.plugins:
+        spec["plugins"] = {plugin: [] for plugin in new.plugins}
+    return {"apiVersion": VC_JOB.api_version, "kind": VC_JOB.kind, "metadata": {"name": new.name}, "spec": spec}
+
+
+def resources_of(requests: Mapping[str, str], limits: Mapping[str, str], gpus: int) -> Mapping[str, Mapping[str, str]]:
+    """The resources of a container. An extended resource cannot be shared, so its request and its limit are the same
+    amount, and the API wants both: whichever is given stands for both. Raises ConfigError."""
+    given = {GPU: str(gpus)} if gpus else {}
+    extended = {**given, **_extended(limits), **_extended(requests)}
+    for name in extended:
+        said = {each[name] for each in (given, limits, requests) if name in each}
+        if len(said) > 1:
+            raise ConfigError(f"{name}: {' and '.join(sorted(said))} are asked for", hint=f"say {name} once")
+    found = {"requests": {**requests, **extended}, "limits": {**limits, **extended}}
+    return {part: named for part, named in found.items() if named}
+
+
+def _extended(named: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: amount for name, amount in named.items() if is_extended(name)}
 
 
 def amounts(text: str) -> dict[str, str]:

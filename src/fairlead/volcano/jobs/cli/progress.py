@@ -86,7 +86,7 @@ def _bars(jobs: Sequence[Doc]) -> Table:
             phases = (counted.get(task.get("name")) or {}).get("phase") or {}
             first = (job["metadata"]["name"], phase) if number == 0 else ("", "")
             replicas = int(task.get("replicas") or 0)
-            shown.add_row(first[0], task.get("name") or "-", bar(phases, replicas), _told(phases, replicas), first[1])
+            shown.add_row(first[0], task.get("name") or "-", bar(phases, replicas), _counts(phases, replicas), first[1])
     return shown
 
 
@@ -99,14 +99,14 @@ def bar(phases: dict[str, int], replicas: int) -> str:
     return drawn[:_BAR].ljust(_BAR)
 
 
-def _told(phases: dict[str, int], replicas: int) -> str:
+def _counts(phases: dict[str, int], replicas: int) -> str:
     ended = int(phases.get("Succeeded") or 0) + int(phases.get("Failed") or 0)
     return f"{ended}/{replicas} ended, {int(phases.get('Running') or 0)} running"
 
 
 async def follow(look: Look, names: Iterable[str], wanted: str, *, patience: float | None) -> dict[str, str]:
     """Wait until every Job is in the phase `wanted` (empty: until it is over) or is over otherwise; returns the phases.
-    A Job that is gone has none. What is not reached in time is told as it is."""
+    A Job that is gone has none. What is not reached in time is printed as it is."""
     ends = None if patience is None else time.monotonic() + patience
     view: _View = _Screen() if sys.stderr.isatty() else _Lines()
     missing = set(names)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fairlead.core.model.durations import format_duration
 from fairlead.core.model.times import seconds_of
-from fairlead.volcano.jobs.phases import COUNTERS, phase_of, total_replicas
+from fairlead.volcano.jobs.cli.gpus import gpus_of
+from fairlead.volcano.jobs.phases import COUNTERS, RUNNING, phase_of, total_replicas
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
     from fairlead.volcano.jobs.cli.waiting import JobScene
 
-_LIST = ("NAME", "PHASE", "READY", "QUEUE", "AGE")
+_LIST = ("NAME", "PHASE", "READY", "GPUS", "QUEUE", "AGE")
 _WIDE = ("MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "RETRIES", "PLUGINS")
 _TASKS = ("TASK", "REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED")
 
@@ -30,6 +32,7 @@ def _row(job: Doc, now: float, *, wide: bool) -> list[str]:
         job["metadata"]["name"],
         phase_of(job) or "-",
         f"{done}/{total_replicas(spec)}",
+        gpus_of(spec),
         spec.get("queue") or "default",
         age(job["metadata"].get("creationTimestamp"), now),
     ]
@@ -59,8 +62,8 @@ def _view(scene: JobScene, reasons: Sequence[str], now: float) -> Iterator[str]:
         facts["Priority"] = spec["priorityClassName"]
     if spec.get("plugins"):
         facts["Plugins"] = ", ".join(sorted(spec["plugins"]))
-    if status.get("runningDuration"):
-        facts["Ran for"] = status["runningDuration"]
+    if (ran := _ran_for(status, now)) is not None:
+        facts["Ran for"] = format_duration(max(0.0, ran))
     yield from (f"{title + ':':<9} {value}" for title, value in facts.items())
     yield ""
     yield tasks_table(job)
@@ -78,6 +81,14 @@ def _view(scene: JobScene, reasons: Sequence[str], now: float) -> Iterator[str]:
         yield ""
         yield "Events:"
         yield from (f"  {one.get('type')} {one.get('reason')}: {one.get('message')}" for one in scene.events[-10:])
+
+
+def _ran_for(status: Doc, now: float) -> float | None:
+    """Seconds that a Job has been Running since it was last started; None if it never was. `runningDuration` of the
+    status is from when the Job was made, waiting included."""
+    entered = [(one["status"], seconds_of(one["lastTransitionTime"])) for one in status.get("conditions") or ()]
+    left = [*(moment for _, moment in entered[1:]), float(int(now))]
+    return next((end - start for (phase, start), end in zip(entered, left, strict=True) if phase == RUNNING), None)
 
 
 def tasks_table(job: Doc) -> str:
@@ -108,7 +119,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def age(since: str | None, now: float) -> str:
-    """As kubectl tells ages: the largest unit, or two while small."""
+    """As kubectl prints ages: the largest unit, or two while small."""
     if not since:
         return "-"
     seconds = max(0, int(now - seconds_of(since)))

@@ -1,4 +1,4 @@
-"""Why a Volcano Job waits, in sentences, told from the objects alone: the Job, its queue, its PodGroup and its pods.
+"""Why a Volcano Job waits, in sentences, from the objects alone: the Job, its queue, its PodGroup and its pods.
 
 The first thing that holds a Job up is said first. Invariant: a Job that is over or runs in full waits for nothing.
 """
@@ -82,8 +82,8 @@ def _group_reasons(scene: JobScene) -> Iterator[str]:
         return
     status = scene.group.get("status") or {}
     if (status.get("phase") or "Pending") == "Pending":
-        told = _last_refusal(status.get("conditions") or ())
-        yield f"the scheduler has not let it into its queue{': ' + told if told else ''}"
+        refusal = _last_refusal(status.get("conditions") or ())
+        yield f"the scheduler has not let it into its queue{': ' + refusal if refusal else ''}"
 
 
 def _last_refusal(conditions: Sequence[Doc]) -> str:
@@ -102,8 +102,8 @@ def _pod_reasons(scene: JobScene) -> Iterator[str]:
     for pod in scene.pods:
         if not pod["spec"].get("nodeName"):
             unbound[_unscheduled(pod)] += 1
-    for told, count in unbound.most_common():
-        yield f"{_count(count, 'pod has', 'pods have')} no node{': ' + told if told else ''}"
+    for refusal, count in unbound.most_common():
+        yield f"{_count(count, 'pod has', 'pods have')} no node{': ' + refusal if refusal else ''}"
     starting = [pod for pod in scene.pods if pod["spec"].get("nodeName") and _phase(pod) == "Pending"]
     if starting:
         yield f"{_count(len(starting), 'pod is', 'pods are')} starting"

@@ -1,1 +1,4 @@
-"""Job plugins: what a Volcano Job asks for by name under `spec.plugins`. Read `job_plugin` first, then `catalogue`."""
+"""Job plugins: what a Volcano Job asks for by name under `spec.plugins`. Read `job_plugin` first, then `catalogue`.
+
+Modules: env, hcclrank, mpi, pytorch, ray, ssh, svc, tensorflow.
+"""

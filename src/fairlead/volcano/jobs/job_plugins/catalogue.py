@@ -34,7 +34,7 @@ BUILT_IN: Mapping[str, type[JobPlugin]] = {
 
 
 def plugins_of(job: Doc, known: Mapping[str, type[JobPlugin]], means: PluginMeans) -> Iterator[JobPlugin]:
-    """The plugins that a Job asks for, in the order of their names, hcclrank last: it reads what others wrote."""
+    """The plugins that a Job requests, in the order of their names, hcclrank last: it reads what others wrote."""
     asked = job["spec"].get("plugins") or {}
     for name in sorted(asked, key=lambda name: (name == "hcclrank", name)):
         if name in known:

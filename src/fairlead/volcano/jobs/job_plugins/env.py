@@ -1,4 +1,4 @@
-"""The job plugin `env`: every container is told which of its task's pods it is in."""
+"""The job plugin `env`: every container gets the index, which of its task's pods it is in."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class MpiPlugin(JobPlugin):
 
     def outgrows(self, job: Doc) -> str:
         workers = find_task(job, self._worker)
-        is_told = workers is not None and find_task(job, self._master) is not None
-        return too_many_hosts(job, [workers]) if is_told and workers is not None else ""
+        has_both_roles = workers is not None and find_task(job, self._master) is not None
+        return too_many_hosts(job, [workers]) if has_both_roles and workers is not None else ""
 
     def on_pod_create(self, pod: Doc, job: Doc) -> None:
         workers, is_master = find_task(job, self._worker), task_of(pod) == self._master

@@ -1,4 +1,4 @@
-"""The job plugin `svc`: pods of a Job find each other by name, and are told all names.
+"""The job plugin `svc`: pods of a Job find each other by name, and get all names.
 
 A headless Service gives every pod an address `<hostname>.<subdomain>`; a ConfigMap lists the addresses task by task,
 as files under /etc/volcano and as variables; a NetworkPolicy keeps others out.

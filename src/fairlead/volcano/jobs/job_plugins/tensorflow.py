@@ -44,8 +44,8 @@ class TensorflowPlugin(JobPlugin):
             return  # nobody to find
         own = task_of(pod)
         role = next((role for role in ("chief", "worker", "ps", "evaluator") if self._tasks[role] == own), own)
-        told = {"cluster": self._cluster(job, tasks), "task": {"type": role, "index": index_of(pod)}}
-        text = json.dumps(told, separators=(",", ":"))
+        tf_config = {"cluster": self._cluster(job, tasks), "task": {"type": role, "index": index_of(pod)}}
+        text = json.dumps(tf_config, separators=(",", ":"))
         for container in containers_of(pod):
             add_env(container, {"name": "TF_CONFIG", "value": text})
 

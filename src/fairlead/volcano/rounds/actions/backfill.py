@@ -1,4 +1,4 @@
-"""backfill: place pods that ask for nothing wherever predicates allow, queue by queue.
+"""backfill: place pods that request nothing wherever predicates allow, queue by queue.
 
 Nothing is rolled back: what is placed stays, and is bound as soon as its job is ready.
 """

@@ -3,7 +3,7 @@
 Evictions are tried node by node, in a transaction of their own that counts only if the task is pipelined. Nodes on
 which evicting everything would not be enough are left out before anything is tried: what could be evicted from each row
 is kept as sums per queue (Evictable). A row that refused a task is left out for the equal tasks of its job, until
-something changes (RefusedRows). Prospects keeps both up to date and is told of every transaction that ends. Neither
+something changes (RefusedRows). Prospects keeps both up to date and gets every transaction that ends. Neither
 changes what is decided.
 """
 

@@ -28,7 +28,7 @@ def test_at_most_five_hundred_pods_are_created_at_once_and_the_rest_follows(worl
     assert len(rest) == 200
 
 
-def test_after_a_refusal_a_single_pod_is_tried_and_the_failure_is_told(world: Documents) -> None:
+def test_after_a_refusal_a_single_pod_is_tried_and_the_failure_is_reported(world: Documents) -> None:
     controller = ReplicaSets(world)
     writes = settle(controller, 0, world.put(REPLICA_SET, replica_set("web").replicas(10).doc()))
     error = Forbidden("exceeded quota: mem")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fairlead.cluster.controllers.workloads.pod_templates import same_template, template_hash
 from fairlead.cluster.controllers.workloads.rollout import (
+    desired,
     first_size,
     is_rescaled,
     limits,
@@ -13,7 +14,6 @@ from fairlead.cluster.controllers.workloads.rollout import (
     next_old_sizes,
     rescaled_sizes,
     total,
-    wished,
 )
 from fairlead.core.model.flow import Doc
 from fairlead.testing.builders import deployment
@@ -110,7 +110,7 @@ def test_a_rollout_ends_and_stays_within_its_limits(
     for _ in range(500):
         new = sets["new"]
         size = next_new_size(doc, new, [sets["old"]])
-        if size != wished(new):
+        if size != desired(new):
             available = new["status"]["availableReplicas"]
             sets["new"] = rs("new", size, available=min(available, size))
         else:
@@ -119,13 +119,13 @@ def test_a_rollout_ends_and_stays_within_its_limits(
         assert total([*sets.values()]) <= max(most, replicas)
         alive = sum(one["status"]["availableReplicas"] for one in sets.values())
         assert not enough or alive >= least
-        if wished(sets["new"]) == replicas and wished(sets["old"]) == 0:
+        if desired(sets["new"]) == replicas and desired(sets["old"]) == 0:
             return
-        starting = wished(sets["new"]) - sets["new"]["status"]["availableReplicas"]
+        starting = desired(sets["new"]) - sets["new"]["status"]["availableReplicas"]
         if starting:
             started = data.draw(st.integers(1, starting))
             known = sets["new"]["status"]["availableReplicas"]
-            sets["new"] = rs("new", wished(sets["new"]), available=known + started)
+            sets["new"] = rs("new", desired(sets["new"]), available=known + started)
     raise AssertionError("the rollout does not end")
 
 

@@ -195,7 +195,7 @@ def test_a_bound_pod_costs_a_binding_and_an_event() -> None:
     assert (event["type"], event["action"], event["reportingController"]) == ("Normal", "Binding", "default-scheduler")
 
 
-def test_everybody_hears_of_a_bound_pod() -> None:
+def test_everybody_sees_a_bound_pod() -> None:
     log = ScriptedPlugin("Log")
     stage = SchedulerScenario(log, nodes=1)
     stage.tell(pod("a"))

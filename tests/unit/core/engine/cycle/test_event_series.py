@@ -1,6 +1,6 @@
 """Equal events are one object with a count, except the one that is told of a pod once."""
 
-from fairlead.core.engine.cycle.events import EventRecorder
+from fairlead.core.engine.cycle.events import EventRecorder, EventText
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.pod import Shapes, compile_pod
 from tests.support.documents import pod
@@ -9,11 +9,11 @@ from tests.support.documents import pod
 def told(recorder: EventRecorder, kind: str, reason: str, now: float) -> list[Write]:
     one = compile_pod(pod("a"), Shapes())
     return recorder.record(
-        one, now=now, controller="default-scheduler", kind=kind, reason=reason, action="Binding", note="said"
+        one, EventText(kind=kind, reason=reason, action="Binding", note="said"), now=now, controller="default-scheduler"
     )
 
 
-def test_a_failure_that_is_told_again_is_counted_in_the_first_event() -> None:
+def test_a_failure_that_is_reported_again_is_counted_in_the_first_event() -> None:
     recorder = EventRecorder("host")
     verbs = [told(recorder, "Warning", "FailedScheduling", now)[0].verb for now in (1.0, 2.0)]
     assert verbs == [Verb.CREATE, Verb.PATCH]

@@ -113,7 +113,7 @@ def test_an_error_in_a_trial_is_about_the_node_that_was_tried() -> None:
     assert tried(pod("new", cpu="2", priority=10), TWO, there) == ("b", ["small"])
 
 
-def test_errors_of_trials_are_told_if_no_node_is_a_candidate() -> None:
+def test_errors_of_trials_are_reported_if_no_node_is_a_candidate() -> None:
     there = [pod("odd", cpu="1", on="a", priority=100), pod("low", cpu="3", on="a")]
     refused = "0/1 nodes are available: 1 Insufficient cpu."
     assert tried(pod("new", cpu="2", priority=10), [node("a")], there) == f"{refused} preemption: {FAILED}"

@@ -223,7 +223,7 @@ def test_a_plugin_that_steps_aside_is_not_asked_to_filter() -> None:
     assert "Aside.filter" not in aside.log
 
 
-def test_only_the_first_refusing_plugin_of_a_node_is_heard() -> None:
+def test_only_the_first_refusing_plugin_of_a_node_counts() -> None:
     first, second = ScriptedPlugin("First"), ScriptedPlugin("Second")
     first.refused = {"n0": ("first says no", False)}
     second.refused = {"n0": ("second says no", True), "n1": ("second says no", True)}

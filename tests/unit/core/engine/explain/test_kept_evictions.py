@@ -60,18 +60,18 @@ def test_only_the_newest_are_written_and_refusals_are_taken_in() -> None:
     write, cluster = deletion("low")
     (made,) = ledger.note([write], cluster, 1.0)
     assert made.verb is Verb.CREATE
-    ledger.hear([Reply(made, None, AlreadyExists("it is there"))])
+    ledger.take_replies([Reply(made, None, AlreadyExists("it is there"))])
     (patch,) = ledger.note([write], cluster, 2.0)
     assert patch.verb is Verb.PATCH
     assert len(patch.body["data"]) == 2, "what could not be created goes with the next"
     for second in range(3, 1200):
         (patch,) = ledger.note([write], cluster, float(second))
     assert sum(value is None for value in patch.body["data"].values()) == 1, "the oldest goes for it"
-    ledger.hear([Reply(patch, None, NotFound("somebody deleted it"))])
+    ledger.take_replies([Reply(patch, None, NotFound("somebody deleted it"))])
     (again,) = ledger.note([write], cluster, 2000.0)
     assert again.verb is Verb.CREATE
     assert len(again.body["data"]) == 1000
-    ledger.hear([Reply(again, None, Forbidden("no"))])
+    ledger.take_replies([Reply(again, None, Forbidden("no"))])
     assert ledger.note([write], cluster, 2001.0) == []
     assert len(list(ledger.of())) == 1201
 

@@ -107,7 +107,7 @@ def test_one_unschedulable_group_stalls_nobody() -> None:
 # ---- what members and groups are told ----
 
 
-def test_every_member_of_a_refused_gang_is_told_why() -> None:
+def test_every_member_of_a_refused_gang_gets_the_reason() -> None:
     stage = gang_scenario(nodes=1)
     stage.tell(group("g", 6), *members("g", 6))
     fitted, refused = stage.conditions("g-0")[-1], stage.conditions("g-5")[-1]
@@ -121,7 +121,7 @@ def test_every_member_of_a_refused_gang_is_told_why() -> None:
     assert len(stage.events("FailedScheduling")) == 6
 
 
-def test_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> None:
+def test_a_member_behind_gates_gets_no_reason_when_its_gang_is_refused() -> None:
     stage = gang_scenario(nodes=1)
     held = member("held", "g", schedulingGates=[{"name": "later"}])
     stage.tell(group("g", 6), *members("g", 6), held)
@@ -134,7 +134,7 @@ def _group_conditions(stage: SchedulerScenario) -> list[dict[str, object]]:
     return [w.body["status"]["conditions"][0] for w in stage.writes if w.kind is kinds.POD_GROUP]
 
 
-def test_the_group_is_told_and_never_told_less() -> None:
+def test_the_group_gets_a_condition_that_never_says_less() -> None:
     stage = gang_scenario(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     condition = _group_conditions(stage)[-1]
@@ -146,7 +146,7 @@ def test_the_group_is_told_and_never_told_less() -> None:
     assert len(_group_conditions(stage)) == 1
 
 
-def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_told() -> None:
+def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_written() -> None:
     stage = gang_scenario(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     stage.tell(member("late", "g", cpu="9"))
@@ -154,7 +154,7 @@ def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_th
     assert [condition["status"] for condition in _group_conditions(stage)] == ["True"]
 
 
-def test_a_refused_group_is_told_that_it_is_unschedulable() -> None:
+def test_a_refused_group_gets_the_reason_that_it_is_unschedulable() -> None:
     stage = gang_scenario(nodes=1)
     stage.tell(group("g", 9), *members("g", 9))
     condition = _group_conditions(stage)[-1]
@@ -189,7 +189,7 @@ def test_a_gang_that_no_rack_can_take_is_refused() -> None:
     _nothing_is_held(stage)
 
 
-def test_a_preferred_rack_is_a_wish() -> None:
+def test_a_preferred_rack_is_no_demand() -> None:
     wish = group("g", 9, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
     stage = gang_scenario()

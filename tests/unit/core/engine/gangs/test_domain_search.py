@@ -223,7 +223,7 @@ def test_what_freed_room_in_any_rack_wakes_the_gang() -> None:
 
 
 @pytest.mark.parametrize("mode", ["Required", "Preferred"])
-def test_a_wish_for_a_rack_tries_the_whole_cluster_last(mode: str) -> None:
+def test_a_preferred_rack_tries_the_whole_cluster_last(mode: str) -> None:
     wish = group("g", 9, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": mode}
     stage = gang_scenario()
@@ -232,7 +232,7 @@ def test_a_wish_for_a_rack_tries_the_whole_cluster_last(mode: str) -> None:
     assert bool(stage.binds()) == (mode == "Preferred")
 
 
-def test_too_few_members_that_may_be_placed_are_told_so_in_a_wish_too() -> None:
+def test_too_few_members_that_may_be_placed_are_named_for_a_preference_too() -> None:
     """One of three is behind a gate: the gang is known, and cannot be whole anywhere."""
     wish = group("g", 3, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}

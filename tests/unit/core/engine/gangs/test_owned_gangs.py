@@ -161,7 +161,7 @@ def test_pods_of_an_owner_that_nobody_can_count_say_so() -> None:
     stage.tell(doc)
     assert not stage.binds()
     assert stage.backlog.where("uid-p0").message == (
-        "nobody can tell how many pods of ReplicaSet default/web start together: "
+        "it is not known how many pods of ReplicaSet default/web start together: "
         "write the number into the annotation scheduling.fairlead.io/gang"
     )
 
@@ -266,7 +266,7 @@ def test_a_pod_speaks_for_itself_in_such_a_namespace() -> None:
     assert list(stage.binds()) == ["alone"]
 
 
-def test_pods_that_wait_already_hear_of_the_namespaces_wish_and_of_its_end() -> None:
+def test_pods_that_wait_already_see_the_namespaces_annotation_and_of_its_end() -> None:
     stage = gang_scenario()
     docs = [_plain(f"p{i}") for i in range(2)]
     stage.tell(*docs)

@@ -54,7 +54,7 @@ def test_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
     assert int(stage.cluster.table.pod_count.sum()) == 4
 
 
-def test_whoever_has_the_port_that_a_member_needs_is_the_one_to_go() -> None:
+def test_the_pod_with_the_port_that_a_member_needs_is_the_one_to_go() -> None:
     stage = gang_scenario(NodePorts(), nodes=1)
     bystander, holder = pod("bystander", cpu="1", on="n0"), _with_port(pod("holder", cpu="1", on="n0"))
     stage.tell(bystander, holder, pod("third", cpu="2", on="n0"))
@@ -120,7 +120,7 @@ def test_members_wait_while_the_victims_go() -> None:
     assert len(_deleted(stage)) == 1
 
 
-def test_victims_are_told_by_whom() -> None:
+def test_victims_are_reported_by_whom() -> None:
     stage = gang_scenario(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     stage.tell(group("g", 1, priority=10, uid="group-uid"), *members("g", 1))

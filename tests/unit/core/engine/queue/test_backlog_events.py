@@ -88,7 +88,7 @@ def test_extenders_listen_to_the_default_set_under_one_name() -> None:
     assert room.queue(pod) == "active"
 
 
-def test_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says() -> None:
+def test_who_listens_to_new_nodes_sees_changed_taints_whatever_its_hint_says() -> None:
     room = QueueScenario(FilterPlugin("Skipper", (on("Node", ActionType.ADD, saying(Hint.SKIP)),)))
     pod = room.park("a", "Skipper")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0
@@ -120,7 +120,7 @@ def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
     pod = room.park("a", "Broken")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
-    assert room.backlog.hints_asked["Broken", "NodeAdd", "Error"] == 1
+    assert room.backlog.tallies.hints_asked["Broken", "NodeAdd", "Error"] == 1
     assert "Broken" in room.backlog.complaints[0]
     assert "zone" in room.backlog.complaints[0]
 
@@ -149,7 +149,7 @@ def test_the_resources_to_watch_are_the_union_of_what_plugins_registered() -> No
     room = QueueScenario(
         FilterPlugin("More", (on("Node", ActionType.UPDATE_NODE_LABEL), on("storage.k8s.io/CSINode", 1)))
     )
-    registered = room.backlog.hints.registered()
+    registered = room.backlog.requeuing.hints.registered()
     assert registered["Node"] == ActionType.ADD | ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL
     assert registered["storage.k8s.io/CSINode"] == ActionType.ADD
     assert "PersistentVolume" not in registered

@@ -24,7 +24,7 @@ def test_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() -> None:
     assert (waiting.plugins, waiting.gated_by, waiting.message) == (("Gate",), "Gate", "Gate is shut")
     assert room.backlog.pop(T0) is None
     assert room.backlog.counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
-    assert room.backlog.blamed == {("Gate", PROFILE): 1}
+    assert room.backlog.tallies.blamed == {("Gate", PROFILE): 1}
 
 
 def test_the_first_gate_that_is_shut_ends_the_round_and_is_asked_first_next_time() -> None:
@@ -99,11 +99,11 @@ def test_the_pod_becomes_active_when_its_gates_are_gone() -> None:
     new = room.pod("a", uid=old.uid)
     room.backlog.update(old, new, T0 + 1)
     assert room.queue(new) == "active"
-    assert room.backlog.incoming["active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"] == 1
+    assert room.backlog.tallies.incoming["active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"] == 1
     assert room.backlog.counts()["gated"] == 0
 
 
-def test_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
+def test_a_gated_pod_sees_only_what_its_gate_listens_to() -> None:
     room = QueueScenario()
     pod = gated(room)
     room.gate.asked.clear()
@@ -163,7 +163,7 @@ def test_taking_away_one_of_several_gates_is_a_generic_update_that_wakes_nobody(
     room.backlog.update(old, new, T0 + 1)
     assert room.gate.asked == []
     assert room.queue(new) == "gated"
-    assert room.backlog.incoming["unschedulable", "UnschedulablePodUpdate"] == 0
+    assert room.backlog.tallies.incoming["unschedulable", "UnschedulablePodUpdate"] == 0
 
 
 def test_the_plugin_that_gated_is_not_counted_twice() -> None:
@@ -171,5 +171,5 @@ def test_the_plugin_that_gated_is_not_counted_twice() -> None:
     pod = gated(room)
     for _ in range(3):
         room.backlog.activate([pod], T0)
-    assert room.backlog.blamed == {("Gate", PROFILE): 1}
+    assert room.backlog.tallies.blamed == {("Gate", PROFILE): 1}
     room.backlog.check()

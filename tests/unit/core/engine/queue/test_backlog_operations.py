@@ -19,7 +19,7 @@ def test_a_new_pod_is_active_and_counted() -> None:
     room = QueueScenario()
     pod = room.add("a")
     assert room.queue(pod) == "active"
-    assert room.backlog.incoming == {("active", "UnschedulablePodAdd"): 1}
+    assert room.backlog.tallies.incoming == {("active", "UnschedulablePodAdd"): 1}
 
 
 def test_a_new_pod_with_a_nominated_node_is_nominated() -> None:
@@ -59,7 +59,7 @@ def test_an_update_asks_the_plugins_of_a_parked_pod() -> None:
     room.backlog.update(plain, labelled, T0 + 60)
     assert room.queue(labelled) == "active"
     assert room.pop().pod is labelled
-    assert room.backlog.incoming["active", "UnschedulablePodUpdatePodLabel"] == 1
+    assert room.backlog.tallies.incoming["active", "UnschedulablePodUpdatePodLabel"] == 1
 
 
 def test_an_update_with_several_changes_stops_at_the_first_that_helps() -> None:
@@ -88,7 +88,7 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
     pod = room.pod("a")
     room.backlog.update(pod, pod, T0)
     assert room.queue(pod) == "active"
-    assert room.backlog.incoming == {("active", "UnschedulablePodUpdate"): 1}
+    assert room.backlog.tallies.incoming == {("active", "UnschedulablePodUpdate"): 1}
 
 
 @pytest.mark.parametrize("queue", ["active", "backoff", "unschedulable", "gated"])
@@ -105,7 +105,7 @@ def test_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauges(queue: str
     room.backlog.delete(pod, T0)
     assert room.queue(pod) == "gone"
     assert room.backlog.nominator.on_node("node-1") == []
-    assert not room.backlog.blamed
+    assert not room.backlog.tallies.blamed
     assert set(room.backlog.counts().values()) == {0}
 
 
@@ -123,7 +123,8 @@ def test_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to_active_afte
     first, second = room.park("a", "Fit", now=T0), room.park("b", "Fit", now=T0 + 10)
     assert room.backlog.move(NODE_ADD, None, None, T0 + 10.5) == 2
     assert (room.queue(first), room.queue(second)) == ("active", "backoff")
-    assert room.backlog.incoming["active", "NodeAdd"] == room.backlog.incoming["backoff", "NodeAdd"] == 1
+    incoming = room.backlog.tallies.incoming
+    assert incoming["active", "NodeAdd"] == incoming["backoff", "NodeAdd"] == 1
 
 
 def test_an_event_wakes_only_pods_whose_plugins_listen_to_it() -> None:
@@ -199,12 +200,12 @@ def test_a_move_can_be_restricted_to_some_pods() -> None:
 def test_popping_registers_in_flight_counts_the_attempt_and_lowers_the_gauge() -> None:
     room = QueueScenario()
     pod = room.park("a", "Fit")
-    assert room.backlog.blamed == {("Fit", PROFILE): 1}
+    assert room.backlog.tallies.blamed == {("Fit", PROFILE): 1}
     room.backlog.move(NODE_ADD, None, None, T0 + 60)
-    assert room.backlog.blamed == {("Fit", PROFILE): 1}
+    assert room.backlog.tallies.blamed == {("Fit", PROFILE): 1}
     entry = room.pop()
     assert (room.queue(pod), entry.attempts, room.backlog.cycle) == ("in flight", 2, 2)
-    assert not room.backlog.blamed
+    assert not room.backlog.tallies.blamed
     assert room.backlog.in_flight.counts == {"PodPopped": 1}
 
 
@@ -219,7 +220,7 @@ def test_when_nobody_is_active_a_refused_pod_is_popped_before_its_backoff_ends()
     room.add("b")
     assert room.pop(T0).pod.name == "b"
     assert room.pop(T0).pod is pod
-    assert room.backlog.incoming["active", "PopFromBackoffQ"] == 1
+    assert room.backlog.tallies.incoming["active", "PopFromBackoffQ"] == 1
 
 
 def test_a_pod_that_met_an_error_is_never_popped_early() -> None:
@@ -293,7 +294,7 @@ def test_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> None:
     room = QueueScenario()
     pod = room.park("a", "Fit")
     assert room.queue(pod) == "unschedulable"
-    assert room.backlog.incoming["unschedulable", "ScheduleAttemptFailure"] == 1
+    assert room.backlog.tallies.incoming["unschedulable", "ScheduleAttemptFailure"] == 1
     assert len(room.backlog.in_flight) == 0
 
 
@@ -307,7 +308,7 @@ def test_what_happened_before_the_pod_was_popped_does_not_count() -> None:
     assert room.queue(entry.pod) == "unschedulable"
 
 
-def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at_once() -> None:
+def test_a_pending_plugin_that_saw_something_meanwhile_makes_the_pod_active_at_once() -> None:
     room = QueueScenario()
     room.add("a")
     entry = room.pop()
@@ -315,7 +316,7 @@ def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at
     room.backlog.move(POD_GONE, None, None, T0)
     room.fail(entry, "Fit", "Ports", pending=["Ports"])
     assert room.queue(entry.pod) == "active"
-    assert room.backlog.incoming["active", "ScheduleAttemptFailure"] == 1
+    assert room.backlog.tallies.incoming["active", "ScheduleAttemptFailure"] == 1
 
 
 def test_an_error_leads_to_backoff_without_looking_at_events() -> None:
@@ -323,7 +324,7 @@ def test_an_error_leads_to_backoff_without_looking_at_events() -> None:
     room.add("a")
     entry = room.fail(room.pop())
     assert room.queue(entry.pod) == "backoff"
-    assert room.backlog.incoming["backoff", "ScheduleAttemptFailure"] == 1
+    assert room.backlog.tallies.incoming["backoff", "ScheduleAttemptFailure"] == 1
 
 
 @pytest.mark.parametrize(
@@ -339,7 +340,7 @@ def test_an_entry_that_is_put_back_twice_is_reported_and_stays_where_it_is(queue
     pod = room.park("a", "Fit")
     if queue != "unschedulable":
         room.backlog.move(NODE_ADD, None, None, T0 if queue == "backoff" else T0 + 60)
-    entry = next(room.backlog.pending())
+    entry = next(iter(room.backlog.queues))
     room.backlog.put_back(entry, T0)
     assert list(room.backlog.complaints) == [text]
     assert room.queue(pod) == queue
@@ -378,7 +379,7 @@ def test_activation_brings_parked_and_backing_off_pods_to_the_active_queue() -> 
     assert room.queue(resting) == "backoff"
     room.backlog.activate([parked, resting, room.pod("unknown")], T0)
     assert (room.queue(parked), room.queue(resting)) == ("active", "active")
-    assert room.backlog.incoming["active", "ForceActivate"] == 2
+    assert room.backlog.tallies.incoming["active", "ForceActivate"] == 2
 
 
 def test_activation_does_not_ask_the_gates_again_about_a_pod_that_backs_off() -> None:
@@ -406,7 +407,7 @@ def test_activation_does_not_open_gates_and_leaves_active_pods_alone() -> None:
     shut, active = room.add("a"), room.add("b")
     room.backlog.activate([shut, active], T0)
     assert (room.queue(shut), room.queue(active)) == ("gated", "active")
-    assert room.backlog.incoming["active", "ForceActivate"] == 0
+    assert room.backlog.tallies.incoming["active", "ForceActivate"] == 0
 
 
 def test_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
@@ -417,7 +418,7 @@ def test_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
     failed = room.fail(room.pop()).pod
     room.backlog.flush(T0 + 2)
     assert (room.queue(refused), room.queue(failed)) == ("active", "active")
-    assert room.backlog.incoming["active", "BackoffComplete"] == 2
+    assert room.backlog.tallies.incoming["active", "BackoffComplete"] == 2
 
 
 def test_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_sweep() -> None:
@@ -429,11 +430,10 @@ def test_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_swee
         assert room.queue(pod) == "unschedulable"
     room.backlog.flush(T0 + 330)
     entry = room.pop()
-    assert entry.flushed
-    assert room.backlog.incoming["active", "UnschedulableTimeout"] == 1
+    assert room.backlog.tallies.incoming["active", "UnschedulableTimeout"] == 1
     assert entry.flushed_at == T0 + 330
     room.fail(entry, "Fit", now=T0 + 331)
-    assert (entry.flushed, entry.flushed_at) == (False, None)
+    assert entry.flushed_at is None
 
 
 def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_five_minutes() -> None:
@@ -445,11 +445,10 @@ def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_fi
     for moment in range(0, 661, 30):
         room.backlog.flush(T0 + moment)
     assert room.gate.asked == ["a", "a"]
-    assert not next(room.backlog.pending()).flushed
     assert room.queue(pod) == "gated"
 
 
-def test_a_flush_is_told_to_pods_in_flight_as_well() -> None:
+def test_a_flush_is_applied_to_pods_in_flight_as_well() -> None:
     room = QueueScenario()
     room.backlog.flush(T0)
     room.park("a", "Fit", now=T0)
@@ -509,8 +508,8 @@ def test_the_summary_for_debugging_counts_the_three_queues() -> None:
     room = QueueScenario()
     room.park("a", "Fit")
     room.add("b")
-    assert room.backlog.summary() == "activeQ:1; backoffQ:0; unschedulablePods:1"
-    assert sorted(entry.pod.name for entry in room.backlog.pending()) == ["a", "b"]
+    assert room.backlog.queues.summary() == "activeQ:1; backoffQ:0; unschedulablePods:1"
+    assert sorted(entry.pod.name for entry in room.backlog.queues) == ["a", "b"]
 
 
 def test_a_new_configuration_keeps_all_pods_and_gives_the_parked_another_chance() -> None:

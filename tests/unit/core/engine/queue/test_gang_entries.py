@@ -12,7 +12,7 @@ from tests.support.scheduling import SchedulerScenario, gang_scenario
 
 
 def _entry(stage: SchedulerScenario, name: str = "g") -> Entry:
-    return next(entry for entry in stage.backlog.pending() if entry.gang is not None and entry.gang.name == name)
+    return next(entry for entry in stage.backlog.queues if entry.gang is not None and entry.gang.name == name)
 
 
 def test_every_member_is_a_pending_pod() -> None:
@@ -38,7 +38,7 @@ def test_a_member_whose_gates_open_wakes_its_gang() -> None:
     assert len(stage.binds()) == 3
 
 
-def test_a_smaller_minimum_is_tried_at_once_and_a_told_condition_is_not() -> None:
+def test_a_smaller_minimum_is_tried_at_once_and_a_written_condition_is_not() -> None:
     """minCount may be changed since 1.37. The group's status, which the scheduler writes itself, wakes nobody."""
     stage = gang_scenario(nodes=1)
     stage.tell(group("g", 5), *members("g", 5))

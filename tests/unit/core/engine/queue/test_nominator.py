@@ -33,7 +33,7 @@ def test_the_status_of_a_pod_counts_that_nobody_nominated_here() -> None:
     assert nominator.node_of(pod.uid) == "node-1"
 
 
-def test_a_status_that_names_what_the_pod_was_told_before_is_old() -> None:
+def test_a_status_that_names_what_the_pod_was_given_before_is_old() -> None:
     room = QueueScenario()
     nominator = room.backlog.nominator
     first = room.add("a")

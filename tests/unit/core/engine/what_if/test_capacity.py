@@ -26,7 +26,7 @@ def test_as_many_fit_as_then_run() -> None:
     assert len(cluster.bindings()) == 5
 
 
-def test_counting_ends_where_it_is_told_to() -> None:
+def test_counting_ends_at_its_limit() -> None:
     answer = ask(nodes_of(8), "FitQuestion", pod("a").asks(cpu="1"), most=3)
     assert answer["fits"] == 3
     assert answer["more"]

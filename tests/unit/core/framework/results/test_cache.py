@@ -302,7 +302,7 @@ def test_a_score_that_leaves_the_range_on_one_row_is_named(kind: type[Exaggerati
 
 
 @pytest.mark.parametrize(("kind", "scope"), EXAGGERATING)
-def test_nobody_minds_the_score_of_a_refused_row(kind: type[Exaggerating], scope: Scope) -> None:
+def test_the_score_of_a_refused_row_does_not_matter(kind: type[Exaggerating], scope: Scope) -> None:
     evaluator, cluster = Evaluator(profile_of("s", [kind(scope, refuses=True)])), world()
     for name in ("a", "b"):
         cycle = looked_at(evaluator, cluster, name, "1")
@@ -365,7 +365,7 @@ class Careless(CachedPlugin):
         (Careless(), 'plugin "Careless": reads: label.tier is no part of a pod'),
     ],
 )
-def test_a_member_that_the_cache_would_not_hear_is_an_error_that_names_the_remedy(plugin: Plugin, problem: str) -> None:
+def test_a_member_that_the_cache_would_not_call_is_an_error_that_names_the_remedy(plugin: Plugin, problem: str) -> None:
     with pytest.raises(FairleadError, match=re.escape(problem)):
         Evaluator(profile_of("p", [plugin]))
 

@@ -123,12 +123,13 @@ def test_a_wide_list_has_counters_and_plugins() -> None:
     one = job("Running", running=2, retryCount=1)
     one["spec"]["plugins"] = {"svc": [], "env": []}
     head, row = listed([one], now=1767225660.0, wide=True, namespaces=True).splitlines()
-    assert head.split()[:6] == ["NAMESPACE", "NAME", "PHASE", "READY", "QUEUE", "AGE"]
+    assert head.split()[:7] == ["NAMESPACE", "NAME", "PHASE", "READY", "GPUS", "QUEUE", "AGE"]
     assert row.split() == [
         "default",
         "train",
         "Running",
         "2/2",
+        "-",
         "default",
         "60s",
         "1",
@@ -141,7 +142,7 @@ def test_a_wide_list_has_counters_and_plugins() -> None:
     ]
 
 
-def test_progress_is_drawn_and_told() -> None:
+def test_progress_is_drawn_and_reported() -> None:
     assert bar({"Succeeded": 1, "Running": 1}, 2) == "█" * 12 + "▒" * 12
     assert summary(job("Running", running=1, pending=1)) == "train: Running (1 pending, 1 running)"
 

@@ -61,7 +61,7 @@ def test_a_role_that_backfill_found_no_node_for_is_not_tried_by_a_later_allocate
         assert bound(square.act(*actions, compatible=True)) == expected
 
 
-def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_nothing() -> None:
+def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_a_negative_amount() -> None:
     """The node is asked again, and what it says is the reason that others of the job give."""
     square = RoundScenario(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0)
     square.waits("j", 1).waits("j", 1, cpu="1", annotations={ROLE: "worker"}, preemptionPolicy="Never")
@@ -74,7 +74,7 @@ def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_n
     )
 
 
-def test_of_several_that_a_node_has_less_than_nothing_for_any_may_be_named() -> None:
+def test_of_several_that_a_node_has_a_negative_amount_for_any_may_be_named() -> None:
     """Which of a job's pods is bound first is left to chance, and the first that cannot be ends it."""
     square = RoundScenario(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0).waits("j", 2)
     round = square.act("backfill", compatible=True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fairlead.assembly.presets import first_profile
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.model import kinds
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 from fairlead.testing.builders import node, pod, priority_class
 from fairlead.testing.harness import Harness
 from tests.support.extender_server import ExtenderServer

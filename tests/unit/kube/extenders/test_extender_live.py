@@ -10,15 +10,16 @@ from random import Random
 from typing import Any
 
 from fairlead.assembly.presets import first_profile
-from fairlead.client.extender import ExtenderSpec, HttpExtender
 from fairlead.cluster.store.store import Store, StoreApi
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.model.flow import Change, Doc, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONFIG_MAP, NODE, POD
+from fairlead.kube.extenders.http_extender import ExtenderSpec, HttpExtender
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod
 from tests.support.extender_server import ExtenderServer
+from tests.support.patience import until
 
 
 class Listener:
@@ -36,12 +37,6 @@ class Listener:
 
     def wake_at(self) -> float | None:
         return None
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 (another thread)
-            await asyncio.sleep(0.005)
 
 
 async def test_the_api_and_other_controllers_go_on_while_an_extender_thinks() -> None:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from fairlead.client.extender_wire import ExtenderConnection, field_of
 from fairlead.client.threaded_work import ThreadedWork
 from fairlead.core.framework.extender import Extended, Victims
 from fairlead.core.model import kinds
 from fairlead.core.model.reasons import SKIP, SUCCESS, Status, failed
 from fairlead.errors import ExtenderError
+from fairlead.kube.extenders.wire import ExtenderConnection, field_of
 
 if TYPE_CHECKING:
     import ssl
@@ -81,7 +81,7 @@ class HttpExtender:
         self._wire.close()
 
     def interested(self, pod: Pod) -> bool:
-        """Whether it manages nothing in particular, or something that the pod asks for."""
+        """Whether it manages nothing in particular, or something that the pod requests."""
         managed = self._spec.managed_resources
         return not managed or not managed.isdisjoint(pod.shape.exact_request)
 

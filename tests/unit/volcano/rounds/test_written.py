@@ -47,7 +47,7 @@ def too_large() -> list[Builder]:
     return gang("job", 3, at_least=3, cpu="1")
 
 
-def test_what_was_told_of_an_object_is_not_told_again_before_the_watch_shows_it() -> None:
+def test_what_was_written_of_an_object_is_not_written_again_before_the_watch_shows_it() -> None:
     rounds = Rounds()
     first = rounds.told(*too_large())
     assert sorted(first) == sorted(
@@ -60,14 +60,14 @@ def test_a_status_that_was_refused_is_written_again() -> None:
     rounds = Rounds()
     for write in rounds.writes(*too_large()):
         if write.name == "job-1":
-            rounds.writer.told.failed(write)
+            rounds.writer.written.failed(write)
     again, event = rounds.writes(*too_large())
     assert (again.kind, again.name) == (kinds.POD, "job-1")
     assert event.body["series"]["count"] == 2
 
 
-def test_an_event_is_told_again_after_half_an_hour() -> None:
-    told = Rounds().writer.told
+def test_an_event_is_reported_again_after_half_an_hour() -> None:
+    told = Rounds().writer.written
     assert [told.is_news("u", "Warning", "Unschedulable", "full", at) for at in (0.0, 60.0, 1800.0)] == [
         True,
         False,
@@ -77,18 +77,18 @@ def test_an_event_is_told_again_after_half_an_hour() -> None:
     assert told.is_news("u", "Warning", "Unschedulable", "full", 1901.0)
 
 
-def test_a_gang_is_told_that_it_is_too_small_when_no_more_pods_come() -> None:
+def test_a_gang_gets_the_reason_that_it_is_too_small_when_no_more_pods_come() -> None:
     rounds = Rounds()
     for members in (1, 2, 2):
         assert rounds.told(*gang("job", members, at_least=4, cpu="1")) == []
-        assert rounds.writer.told.holding
+        assert rounds.writer.written.holding
     said = rounds.told(*gang("job", 2, at_least=4, cpu="1"))
     assert said[:2] == ["PodGroup status", "Event Unschedulable"]
     assert said.count("Pod status") == 2
-    assert not rounds.writer.told.holding
+    assert not rounds.writer.written.holding
 
 
-def test_a_gang_whose_pods_never_stop_coming_is_told_after_half_a_minute() -> None:
+def test_a_gang_whose_pods_never_stop_coming_is_reported_after_half_a_minute() -> None:
     rounds = Rounds()
     told = [rounds.told(*gang("job", members, at_least=40, cpu="1")) for members in range(1, 34)]
     assert [bool(said) for said in told] == [False] * 30 + [True, False, False]
@@ -112,9 +112,9 @@ def test_a_group_whose_pods_are_being_bound_waits_for_its_phase_and_gets_no_warn
     rounds = Rounds()
     for _ in range(2):
         assert rounds.told(*gang("job", 2, at_least=2, cpu="1")) == []
-        assert rounds.writer.told.holding
+        assert rounds.writer.written.holding
     assert rounds.told(*gang("job", 2, at_least=2, cpu="1")) == ["PodGroup status"]
-    assert not rounds.writer.told.holding
+    assert not rounds.writer.written.holding
 
 
 def test_a_group_that_was_bound_at_once_is_written_once_with_phase_and_conditions() -> None:
@@ -127,7 +127,7 @@ def test_a_group_that_was_bound_at_once_is_written_once_with_phase_and_condition
 
 
 def test_the_sums_of_a_queue_are_written_at_once_and_then_every_two_seconds() -> None:
-    told = Rounds().writer.told
+    told = Rounds().writer.written
     said = [told.is_new_sum("q", version="1", said=number, now=number / 2) for number in range(8)]
     assert said == [True, False, False, False, True, False, False, False]
     assert told.holding, "a round has to come for the last of them"
