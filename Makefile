@@ -111,6 +111,7 @@ deploy: $(READY)
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
 # `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
+# Answers that are done as they are printed, on forty random clusters: `make fuzz WHAT=answers`, `N=300 SEED=7` for others.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
@@ -119,6 +120,8 @@ FUZZ_claims := /test_claim_fuzz.py
 fuzz: $(READY)
 ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
+else ifeq ($(WHAT),answers)
+	FAIRLEAD_ANSWERS=$(if $(filter file,$(origin N)),40,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/assembly/test_answers_hold.py $(ARGS)
 else
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz$(FUZZ_$(WHAT)) $(ARGS)
 endif

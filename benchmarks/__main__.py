@@ -35,6 +35,8 @@ from benchmarks import (
     whole,
 )
 from benchmarks.row import Row
+from fairlead.console.terminal import line, put_table
+from fairlead.console.terminal import output as standard_output
 from fairlead.runtime.collecting import collect_rarely
 
 RESULTS = Path("build/bench.json")
@@ -96,10 +98,10 @@ def main(only: str | None, listing: bool, profile: int | None, output: Path) -> 
         return
     rows = _measure(chosen, profile)
     rows = [row for row in rows if only is None or _matches(only, row.name)]
-    console = Console()
-    console.print(_table(rows))
+    console = standard_output()
+    put_table(console, _table(rows))
     for row in rows:
-        console.print(f"[bold]{row.name}[/bold] {row.note}", highlight=False)
+        console.print(line((row.name, "bold"), f" {row.note}"))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps([asdict(row) | {"met": _met(row)} for row in rows], indent=2) + "\n")
     click.echo(f"written to {output}")
@@ -137,9 +139,9 @@ def _met(row: Row) -> bool:
 def _table(rows: list[Row]) -> Table:
     table = Table()
     for heading in ("name", "value", "bar", "", "nodes", "pods"):
-        table.add_column(heading, justify="left" if heading in ("name", "") else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading in ("name", "") else "right", no_wrap=heading != "name")
     for row in rows:
-        verdict = "[green]met[/green]" if _met(row) else "[red]missed[/red]"
+        verdict = line(("met", "green") if _met(row) else ("missed", "red"))
         bar = f"{'≥' if row.higher_is_better else '≤'}{row.bar:,g}"
         value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:,.1f}"
         table.add_row(row.name, f"{value} {row.unit}", bar, verdict, f"{row.nodes:,}", f"{row.pods:,}")

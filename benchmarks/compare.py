@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.row_text import changes_between, text_of_row
+from fairlead.console.terminal import output as standard_output
+from fairlead.console.terminal import put_table
 
 ROOT = Path(__file__).resolve().parents[1]
 CHILD = Path(__file__).with_name("compare_child.py")
@@ -183,7 +184,7 @@ def main(base: str, only: tuple[str, ...], runs: int, listing: bool, output: Pat
     output.write_text(json.dumps(document, indent=2) + "\n")
     for name, commit in commits.items():
         click.echo(f"{name}: {_git(ROOT, 'show', '--no-patch', '--format=%h %s', commit)}")
-    Console(width=None if sys.stdout.isatty() else 160).print(table_of(compared))
+    put_table(standard_output(), table_of(compared))
     click.echo(f"written to {output} after {time.monotonic() - began:.0f} s")
     if load > QUIET:
         click.echo(f"others used the machine (load {load:.1f}): the same code may differ by a quarter then", err=True)

@@ -28,6 +28,7 @@ from rich.table import Table
 
 from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
+from fairlead.console.terminal import put_table
 from fairlead.core.model.kinds import POD, Kind
 from fairlead.volcano.kinds import VC_POD_GROUP
 from tests.support.real import contenders
@@ -265,9 +266,9 @@ def _show(results: list[Result], bars: list[Bar], nodes: int, pods: int, match: 
         rates = (f"{rate:,.0f}" for rate in (result.pods_per_second, result.pods_per_second_arriving))
         costs = (f"{cost:.2f}" for cost in (result.cpu_ms_per_pod, result.requests_per_pod))
         table.add_row(result.contender, *rates, *costs, str(result.connections), detail)
-    console.print(table)
+    put_table(console, table)
     for bar in bars:
-        verdict = "[green]met[/green]" if bar.met else "[red]missed[/red]"
+        verdict = ("met", "green") if bar.met else ("missed", "red")
         sign = "≥" if bar.higher_is_better else "≤"
         console.print(
             f"{bar.name}: {bar.ratio:.2f} of {match.theirs}'s (bar {sign} {bar.bar:g}) {verdict}", highlight=False

@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import mean
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from fairlead.console.terminal import output as standard_output
+from fairlead.console.terminal import put_table
 from tests.support.processes.replicas import CPUS, OPTIMISTIC, PREFERRED, SHARDS, share_nodes
 
 RESULTS = Path("build/bench-replicas.json")
@@ -54,7 +55,7 @@ def main(nodes: int, share: float, replicas: str, output: Path) -> None:
             str(row.conflicts),
             f"{row.cpu_seconds:.1f}",
         )
-    Console().print(table)
+    put_table(standard_output(), table)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
 

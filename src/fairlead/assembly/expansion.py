@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from fairlead.assembly.applying import holds_already, patch_of_apply
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.foreign_owners import is_foreign, pods_of
+from fairlead.cluster.store.schema import is_custom
 from fairlead.core.model import kinds
-from fairlead.core.model.flow import Verb, Write
+from fairlead.core.model.flow import PatchType, Verb, Write
 from fairlead.core.model.times import timestamp
 from fairlead.errors import ApiError, ConfigError, Forbidden, Invalid
 from fairlead.koordinator.kinds import (
@@ -70,13 +72,72 @@ def expand(
     refused."""
     clock = VirtualClock(now)
     cluster = ClusterAssembly(names=_CONTROLLERS, settings=settings, seed=0, announce=False)
+    store = _store_with(cluster, clock, context)
+    before = {(kind, _key(doc)) for kind in _MADE for doc in store.list(kind)}
+    owners = [_create(store, doc, now) for doc in documents]
+    order = _played(cluster, store, clock)
+    made = [doc for kind in _MADE for doc in store.list(kind) if (kind, _key(doc)) not in before]
+    pods = [store.read(kinds.POD, *key) for key in order]
+    return [*(one for one in owners if one is not None), *map(_fresh, made), *map(_fresh, pods)]
+
+
+def applied(
+    documents: Sequence[Doc],
+    context: Iterable[Doc],
+    live: Sequence[Doc],
+    *,
+    now: float,
+    settings: Sequence[object] = (),
+) -> list[Doc]:
+    """Everything that scheduling would see of the documents if they were applied to what exists of them, `live`, and
+    the Deployments and StatefulSets among it. Raises ConfigError if a change would be refused."""
+    clock = VirtualClock(now)
+    cluster = ClusterAssembly(names=_CONTROLLERS, settings=settings, seed=0, announce=False)
+    store = _store_with(cluster, clock, [*context, *map(_nowhere, live)])
+    before = {doc["metadata"]["uid"] for kind in _MADE for doc in store.list(kind)}
+    there = {(doc["kind"], _key(doc)): doc for doc in live}
+    for doc in documents:
+        known = there.get((doc["kind"], (doc["metadata"].get("namespace", ""), doc["metadata"].get("name", ""))))
+        if known is None:
+            _create(store, doc, now)
+        elif not is_foreign(doc):
+            _apply(store, known, doc)
+    _played(cluster, store, clock)
+    kept = {doc["metadata"]["uid"]: doc for doc in live}
+    others = before - kept.keys()
+    objects = [doc for kind in (*_MADE, kinds.DEPLOYMENT) for doc in store.list(kind)]
+    pods = sorted(store.list(kinds.POD), key=lambda doc: int(doc["metadata"]["resourceVersion"]))
+    return [
+        _fresh(doc) if uid not in kept else _as_it_was(kept[uid], doc)
+        for doc in (*objects, *pods)
+        if (uid := doc["metadata"]["uid"]) not in others
+    ]
+
+
+def _as_it_was(known: Doc, doc: Doc) -> Doc:
+    """An object with the status that it really has, because here everything was let run."""
+    status = {"status": known["status"]} if "status" in known else {}
+    return {key: value for key, value in doc.items() if key != "status"} | status
+
+
+def _nowhere(doc: Doc) -> Doc:
+    """A pod without its node: no kubelet is here that would end it when it is deleted."""
+    if doc["kind"] != "Pod" or not doc["spec"].get("nodeName"):
+        return doc
+    return {**doc, "spec": {key: value for key, value in doc["spec"].items() if key != "nodeName"}}
+
+
+def _store_with(cluster: ClusterAssembly, clock: VirtualClock, documents: Iterable[Doc]) -> Store:
     store = cluster.store(clock, rng=Random("what if"))
-    for doc in context:
+    for doc in documents:
         kind = store.registry.by_kind(doc["apiVersion"], doc["kind"])
         if kind is not None:
             store.restore(kind, doc)
-    before = {(kind, _key(doc)) for kind in _MADE for doc in store.list(kind)}
-    owners = [_create(store, doc, now) for doc in documents]
+    return store
+
+
+def _played(cluster: ClusterAssembly, store: Store, clock: VirtualClock) -> list[tuple[str, str]]:
+    """Let controllers do their work; the names of the pods in the order of their making."""
     refusals: list[str] = []
     runtime = VirtualRuntime(
         store, cluster.joining(store), clock=clock, perform=lambda _, write: _as_controller(store, write, refusals)
@@ -84,9 +145,22 @@ def expand(
     order = _let_run(store, runtime)
     if refusals:
         raise ConfigError(refusals[0])
-    made = [doc for kind in _MADE for doc in store.list(kind) if (kind, _key(doc)) not in before]
-    pods = [store.read(kinds.POD, *key) for key in order]
-    return [*(one for one in owners if one is not None), *map(_fresh, made), *map(_fresh, pods)]
+    return order
+
+
+def _apply(store: Store, live: Doc, doc: Doc) -> None:
+    """Change an object that exists, as `kubectl apply` would."""
+    kind = store.registry.by_kind(doc["apiVersion"], doc["kind"])
+    assert kind is not None
+    dialect = PatchType.MERGE if is_custom(kind) else PatchType.STRATEGIC
+    namespace, name = live["metadata"].get("namespace", ""), live["metadata"]["name"]
+    patch = patch_of_apply(live, doc)
+    if holds_already(live, {key: value for key, value in patch.items() if key != "kind"}):
+        return
+    try:
+        store.perform(Write(Verb.PATCH, kind, namespace, name, body=patch, patch_type=dialect))
+    except ApiError as error:
+        raise ConfigError(f"{doc['kind']} {name} would be refused: {error.message}") from error
 
 
 def _create(store: Store, doc: Doc, now: float) -> Doc | None:
@@ -103,7 +177,14 @@ def _create(store: Store, doc: Doc, now: float) -> Doc | None:
         _perform(store, doc)
         template = doc["spec"]["jobTemplate"]
         name = f"{metadata['name']}-{int(now // 60)}"
-        job_metadata = {**(template.get("metadata") or {}), "name": name, "namespace": metadata.get("namespace")}
+        cron = store.read(kinds.CRON_JOB, metadata.get("namespace") or "default", metadata["name"])
+        owner = {"apiVersion": doc["apiVersion"], "kind": "CronJob", "name": metadata["name"], "controller": True}
+        job_metadata = {
+            **(template.get("metadata") or {}),
+            "name": name,
+            "namespace": metadata.get("namespace"),
+            "ownerReferences": [{**owner, "uid": cron["metadata"]["uid"]}],
+        }
         doc = {"apiVersion": "batch/v1", "kind": "Job", "metadata": job_metadata, "spec": template["spec"]}
     _perform(store, doc)
     return None

@@ -32,16 +32,18 @@ from fairlead.cluster.server.listening import Endpoint
 from fairlead.cluster.server.pki import Credentials
 from fairlead.cluster.server.server import Probes, Server
 from fairlead.cluster.store.journal import Journal
+from fairlead.core.engine.explain.figures import figures_of
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Verb, Write
 from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.runtime.collecting import loading
 from fairlead.runtime.live import Clock
 from fairlead.runtime.metrics import metrics_of_families
+from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from fairlead.assembly.schedulers import SchedulerAssembly
     from fairlead.cli.device_flags import SimulatedDevices
@@ -148,6 +150,7 @@ class EmbeddedCluster:
         self._scheduler = cluster.scheduler
         self._attendance = cluster.attendance
         telemetry = Telemetry(sources=metrics_of_families(), built_in=frozenset(BUILT_IN))
+        self._bound = telemetry.bound
         self._observation = SchedulerObservation(self._scheduler, telemetry)
         self._runtime = cluster.live(
             clock=self._clock, on_step=self._observation.after_step, on_turn=self._observation.after_turn
@@ -155,6 +158,15 @@ class EmbeddedCluster:
 
     def _answerers(self) -> list[Answerer]:
         return [] if self._scheduler is None else [answerer(partial(self._runtime.ask, self._scheduler))]
+
+    def _status(self) -> Callable[[], Awaitable[Doc]] | None:
+        scheduler = self._scheduler
+        if scheduler is None:
+            return None
+        figures = partial(self._runtime.ask, scheduler, figures_of)
+        status = SchedulerStatus(figures, elector=None, bound=self._bound, profiles=lambda: list(scheduler.profiles))
+        self._opened.enter_context(status.keeping_last_error())
+        return status.document
 
     def _explainers(self) -> list[AskExplainer]:
         return [] if self._scheduler is None else [partial(self._runtime.ask, self._scheduler)]
@@ -168,7 +180,7 @@ class EmbeddedCluster:
                 self.store,
                 token=credentials.token,
                 at=Endpoint(options.bind, port, credentials.tls()),
-                probes=Probes(self._is_ready, partial(self._observation.exposition, self._runtime)),
+                probes=Probes(self._is_ready, partial(self._observation.exposition, self._runtime), self._status()),
                 asked=Asked(self._explainers(), self._answerers()),
                 attendance=self._attendance,
             )

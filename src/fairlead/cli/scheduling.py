@@ -195,7 +195,7 @@ def _status(
         partial(ask, figures_of),
         elector=elector,
         bound=telemetry.bound,
-        reporter=reporter,
+        unreachable=lambda: reporter.unreachable_for,
         silences=view.silences,
         profiles=lambda: list(scheduler.profiles),
         failing=failing,

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
+
+from fairlead.console.terminal import line, put_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,17 +21,16 @@ _NAMED = 10
 def show(console: Console, document: Document) -> None:
     group, verdict = document["podGroup"], document["verdict"]
     colour = _COLOURS.get(verdict, "yellow")
-    name = escape(named(f"{group['namespace']}/{group['name']}", group.get("owner", "")))
-    console.print(f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]: {escape(document['summary'])}")
+    name = named(f"{group['namespace']}/{group['name']}", group.get("owner", ""))
+    console.print(line((name, "bold"), " is ", (verdict, colour), f": {document['summary']}"))
     if document.get("message"):
-        console.print(escape(document["message"]))
+        console.print(document["message"])
     if document.get("where"):
         console.print(_where(document["where"], verdict))
-    for line in (*shortage_lines(document), *lack_lines(document)):
-        console.print(line, soft_wrap=True)
+    for text in (*shortage_lines(document), *lack_lines(document)):
+        console.print(text)
     for table in (_blockers(document), _topology(document), considered_table(document)):
-        if table is not None:
-            console.print(table)
+        put_table(console, table)
 
 
 def named(group: str, owner: str) -> str:
@@ -42,7 +42,7 @@ def _where(where: Mapping[str, int], verdict: str) -> str:
     """Nodes of members that were placed; of a group that waits, where they would have gone."""
     named = [f"{node} ({count})" for node, count in list(where.items())[:_NAMED]]
     more = f" and {len(where) - _NAMED} more nodes" if len(where) > _NAMED else ""
-    return escape(f"{'on' if verdict == 'Scheduled' else 'found places on'} {', '.join(named)}{more}")
+    return f"{'on' if verdict == 'Scheduled' else 'found places on'} {', '.join(named)}{more}"
 
 
 def _blockers(document: Document) -> Table | None:
@@ -77,9 +77,7 @@ def considered_table(document: Document) -> Table | None:
 
 def shortage_lines(document: Document) -> list[str]:
     return [
-        escape(
-            f"asks {one['asks']} {one['resource']}, the largest node has {one['largest']}, most free {one['mostFree']}"
-        )
+        f"asks {one['asks']} {one['resource']}, the largest node has {one['largest']}, most free {one['mostFree']}"
         for one in document.get("shortages", ())
     ]
 
@@ -90,10 +88,9 @@ def lack_lines(document: Document) -> list[str]:
     for one in document.get("lacks", ()):
         named = f"{one['of']} {one['name']}".strip()
         amounts = f"asks {one['asks']} {one['resource']}, {one['free']} free, {one['missing']} missing"
-        lines.append(escape(f"short of {named}: {amounts}"))
+        lines.append(f"short of {named}: {amounts}")
         lines += [
-            escape(f"  held by {held['who']}: {held['amount']} ({held['why']})")
-            for held in one.get("heldBy", ())[:_NAMED]
+            f"  held by {held['who']}: {held['amount']} ({held['why']})" for held in one.get("heldBy", ())[:_NAMED]
         ]
     return lines
 
@@ -101,9 +98,9 @@ def lack_lines(document: Document) -> list[str]:
 def _table(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Table | None:
     if not rows:
         return None
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(str(cell) for cell in row))
     return table

@@ -75,7 +75,7 @@ class SchedulerChoice:
     @classmethod
     def of(cls, options: dict[str, Any]) -> SchedulerChoice:
         """Takes the options of `server_options` and `cluster_options` out of a command's."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
 
 
 def _lease(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:

@@ -1,6 +1,8 @@
 """What every command shares of the terminal: progress bars on standard error, and logs for those who ask.
 
-Results go to standard output and nothing else does, so they can be piped. Progress is shown only on a terminal.
+Results go to standard output and nothing else does, so they can be piped: then no line is broken and no table cut, at
+whatever width. Progress is shown only on a terminal. Square brackets are printed as they are: texts come from users and
+plugins (`exceedDimensions: [cpu]`), so no text is read as markup, and what is bold or coloured is a Text of parts.
 """
 
 from __future__ import annotations
@@ -12,9 +14,54 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+_PIPE = 1_000_000
+"""Columns of what is no terminal: more than any line has."""
+
+
+def output() -> Console:
+    """Standard output for people to read. Lines are broken by the terminal only, so what is copied from it is whole."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _PIPE
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """A line of parts, each a text or a text and its style."""
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
+def put_table(console: Console, table: Table | None) -> None:
+    """Print a table, if there is one. On a terminal its cells are broken to the width, and never cut."""
+    if table is not None:
+        for column in table.columns:
+            column.overflow = "fold"
+        console.print(table, soft_wrap=False)
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """A sign of life on the terminal while something takes long, with the seconds that it took so far."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True, markup=False), transient=True) as progress:
+        progress.add_task(title, total=None)
+        yield
 
 
 class Bar(Protocol):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fairlead.core.model.figures import Figures
     from fairlead.core.model.flow import Doc
     from fairlead.runtime.lease_chain import Candidate
-    from fairlead.runtime.reporting import ApiReporter
 
 API_VERSION, KIND = "fairlead.io/v1", "SchedulerStatus"
 _WINDOW = 60
@@ -62,7 +61,8 @@ class LastError(logging.Handler):
 
 
 class SchedulerStatus:
-    """`figures` asks the scheduler, `silences` gives seconds since each watch answered."""
+    """`figures` asks the scheduler, `silences` gives seconds since each watch answered, `unreachable` seconds since
+    the API server answered; a scheduler in the process of its API server has neither."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class SchedulerStatus:
         *,
         elector: Candidate | None,
         bound: Rate,
-        reporter: ApiReporter,
-        silences: Callable[[float], Mapping[str, float]],
+        unreachable: Callable[[], float] = lambda: 0.0,
+        silences: Callable[[float], Mapping[str, float]] = lambda _: {},
         profiles: Callable[[], Sequence[str]],
         failing: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """`failing` names the checks that keep the process from being ready."""
         self._figures, self._elector, self._bound = figures, elector, bound
-        self._reporter, self._silences, self._profiles = reporter, silences, profiles
+        self._unreachable, self._silences, self._profiles = unreachable, silences, profiles
         self._failing = failing
         self._last_error = LastError()
         self._began = time.time()
@@ -111,7 +111,7 @@ class SchedulerStatus:
             "pods": figures.pods,
             "queues": dict(figures.pending),
             "boundPerSecond": round(self._bound.per_second(), 2),
-            "apiUnreachableSeconds": round(self._reporter.unreachable_for, 1),
+            "apiUnreachableSeconds": round(self._unreachable(), 1),
             "exceptions": sum(figures.raised.values()),
             "quarantined": figures.quarantined,
             "drift": figures.drift,

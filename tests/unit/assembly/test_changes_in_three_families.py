@@ -13,7 +13,7 @@ from fairlead.cli.main import cli
 from fairlead.testing import Harness, node, pod, podgroup, queue
 from tests.support import short_gangs as short
 from tests.support.koordinator import elastic_quota
-from tests.support.suggested_changes import changes
+from tests.support.suggested_changes import changes, commands, patch
 
 Doc = dict[str, Any]
 
@@ -36,7 +36,7 @@ def test_a_queue_above_is_raised_because_another_below_it_has_the_rest(tmp_path:
     assert len(cluster.bindings()) == 3
     found = changes(cluster, *gang("g", 3, "team"))["allowance"]
     assert found["says"] == "with capability cpu 6 instead of 4 in the Queue dept"
-    cluster.patch("queue", "dept", found["patch"])
+    cluster.patch("queue", "dept", patch(found))
     cluster.run(3)
     assert cluster.would(*gang("g", 3, "team")).runs
 
@@ -54,7 +54,7 @@ def test_a_quota_above_is_raised_with_the_own_one() -> None:
     assert found["says"] == (
         "with max cpu 5 instead of 2 in the ElasticQuota team and max cpu 5 instead of 3 in the ElasticQuota dept"
     )
-    assert [part.split()[3] for part in found["command"].split("; ")] == ["dept", "team"], "from above"
+    assert [part.split()[3] for part in commands(found)] == ["dept", "team"], "from above"
     for name in ("team", "dept"):
         cluster.patch("elasticquota", name, {"spec": {"max": {"cpu": "5"}}})
     cluster.run(3)
@@ -82,9 +82,9 @@ def explained(cluster: Harness, name: str = "g") -> dict[str, Doc]:
 def test_a_gang_that_waits_may_be_made_to_give_up_its_rack(tmp_path: Path) -> None:
     with short.koord_rack(tmp_path) as cluster:
         found = explained(cluster)["closeness"]
-        assert found["target"] == "podgroups.scheduling.sigs.k8s.io/g"
-        assert list(found["patch"]["metadata"]["annotations"].values()) == [None]
-        cluster.patch("podgroups.scheduling.sigs.k8s.io", "g", found["patch"])
+        assert commands(found)[0].startswith("kubectl patch podgroups.scheduling.sigs.k8s.io/g --type=merge -p ")
+        assert list(patch(found)["metadata"]["annotations"].values()) == [None]
+        cluster.patch("podgroups.scheduling.sigs.k8s.io", "g", patch(found))
         cluster.until(lambda: len(cluster.bindings()) == 5, limit=60)
 
 
@@ -107,7 +107,7 @@ def test_a_gang_may_wait_for_the_reservation_that_holds_its_room() -> None:
     wanted = short.koord_gang(2, {"cpu": "2"})
     found = changes(cluster, *wanted)["end"]
     assert found["says"] == "when the Reservation r has ended"
-    assert found["command"] == "kubectl delete reservations.scheduling.koordinator.sh r"
+    assert commands(found) == ["kubectl delete reservations.scheduling.koordinator.sh r"]
 
 
 def test_a_gang_may_wait_for_the_group_that_its_room_is_kept_for(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from fairlead.testing import Harness, node, pod
 from tests.support.claims import device_class, devices, gpus, template
 from tests.support.koordinator import elastic_quota
-from tests.support.suggested_changes import changes
+from tests.support.suggested_changes import changes, commands, patch
 
 SEEDS = range(int(os.environ.get("FAIRLEAD_QUESTION_CLUSTERS", "1")))
 QUOTA = {"quota.scheduling.koordinator.sh/name": "team"}
@@ -44,7 +44,7 @@ def test_the_fewest_evictions(seed: int) -> None:
         for gone in combinations(sorted(there), size)
         if len({there[name] for name in gone}) == 1 and without(random_of(seed), gone).would(wanted).runs
     ]
-    suggested = 0 if found is None else found["command"].count("kubectl delete pod")
+    suggested = 0 if found is None else len(commands(found))
     assert suggested == min(helping, default=0)
 
 
@@ -71,7 +71,7 @@ def test_the_fewest_labelled_nodes() -> None:
 
     wanted = [pod(f"w{at}").asks(cpu="1").selects(disk="ssd") for at in range(4)]
     found = changes(made(()), *wanted)["label"]
-    suggested = found["command"].split(" disk=")[0].split()[3:]
+    suggested = commands(found)[0].split(" disk=")[0].split()[3:]
     helping = [some for size in (1, 2, 3) for some in combinations(names, size) if would(made(some), wanted)]
     assert len(suggested) == len(helping[0])
     assert tuple(sorted(suggested)) in helping
@@ -93,7 +93,7 @@ def test_the_least_quota(seed: int) -> None:
         cluster.run(3)
         return cluster
 
-    found = changes(made(most * 1000), wanted)["allowance"]["patch"]["spec"]["max"]["cpu"]
+    found = patch(changes(made(most * 1000), wanted)["allowance"])["spec"]["max"]["cpu"]
     least = next(limit for limit in range(most * 1000, 8001, 1000) if made(limit).would(wanted).runs)
     assert int(found) * 1000 == least
 

@@ -13,7 +13,6 @@ from fairlead.assembly.schedulers import default_scheduler
 from fairlead.cli.status.command import as_text, troubles_of
 from fairlead.core.engine.explain.figures import VERBOSITY_ANNOTATION, figures_of, loud_decisions
 from fairlead.core.model.figures import Figures, Sample
-from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.status import Rate, SchedulerStatus
 from fairlead.runtime.tracing import CycleTracer
 from fairlead.testing.builders import node, pod
@@ -28,7 +27,7 @@ def status_of(figures: Figures, **more: Any) -> SchedulerStatus:
         lambda: answer,
         elector=None,
         bound=Rate(),
-        reporter=ApiReporter(),
+        unreachable=lambda: 0.0,
         silences=lambda now: silences,
         profiles=lambda: ["fairlead"],
         **more,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from fairlead.console.terminal import log_to_stderr
+from fairlead.console.terminal import line, log_to_stderr, output
 
 
 @click.command("demo")
@@ -18,18 +18,16 @@ def demo_command(verbose: int) -> None:
 
     Everything runs in this process and nothing is left behind.
     """
-    from rich.console import Console
-
     from fairlead.cli.demo.crowd import show_crowd
     from fairlead.cli.demo.gang import show_gang
     from fairlead.cli.demo.queues import show_queues
 
     log_to_stderr(verbose)
-    console = Console(highlight=False)
-    console.print("[bold]1. 500 pods on 100 nodes[/bold], in real time")
+    console = output()
+    console.print(line(("1. 500 pods on 100 nodes", "bold"), ", in real time"))
     show_crowd(console)
-    console.print("\n[bold]2. A gang starts whole or not at all[/bold], on four nodes of 8 GPUs")
+    console.print(line(("\n2. A gang starts whole or not at all", "bold"), ", on four nodes of 8 GPUs"))
     show_gang(console)
-    console.print("\n[bold]3. Two queues share 32 GPUs[/bold], as Volcano's queues do")
+    console.print(line(("\n3. Two queues share 32 GPUs", "bold"), ", as Volcano's queues do"))
     show_queues(console)
-    console.print("\nA cluster to keep, for kubectl: [bold]fairlead up[/bold]")
+    console.print(line("\nA cluster to keep, for kubectl: ", ("fairlead up", "bold")))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fairlead.assembly.cluster import ClusterAssembly
 from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.cluster.store.store import StoreApi
-from fairlead.console.terminal import bars
+from fairlead.console.terminal import bars, line, put_table
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Reply, Verb, Write
 from fairlead.errors import FairleadError
@@ -158,13 +158,11 @@ def _report(console: Console, store: Store, scheduler: Scheduler, tally: DemoTal
     from fairlead.cli.render import pending_table, placement_table, utilisation_table
 
     pods, nodes = list(store.list(kinds.POD)), list(store.list(kinds.NODE))
-    console.print(placement_table(pods, nodes, title="Where the pods went"))
-    console.print(utilisation_table(pods, nodes, title="What the zones hold"))
-    console.print(pending_table(pods, scheduler.explain, title="Why the others wait"))
+    put_table(console, placement_table(pods, nodes, title="Where the pods went"))
+    put_table(console, utilisation_table(pods, nodes, title="What the zones hold"))
+    put_table(console, pending_table(pods, scheduler.explain, title="Why the others wait"))
     run = sum(one["status"].get("phase") == "Running" for one in pods)
     wait = sum(not one["spec"].get("nodeName") for one in pods)
-    console.print(
-        f"{run} pods run, {wait} wait. {tally.placed} placed in "
-        f"{tally.last - tally.first:.2f} s: [bold]{tally.per_second:,.0f} pods per second[/bold], "
-        "their creation and start included."
-    )
+    placed = f"{run} pods run, {wait} wait. {tally.placed} placed in {tally.last - tally.first:.2f} s: "
+    rate = f"{tally.per_second:,.0f} pods per second"
+    console.print(line(placed, (rate, "bold"), ", their creation and start included."))

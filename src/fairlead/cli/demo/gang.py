@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.assembly.applying import as_written
 from fairlead.cli.explain.commands import show_group
 from fairlead.errors import FairleadError
 from fairlead.testing.asking import answer_of
@@ -58,11 +59,8 @@ def _explanation(cluster: Harness) -> Doc:
     explained = None if scheduler is None else scheduler.explain_group("default", "train")
     if explained is None:
         raise FairleadError("the scheduler knows no job train")
-    members = _members(cluster)
-    question = {
-        "kind": "SimulateQuestion",
-        "changes": True,
-        "objects": members,
-        "replaces": [one["metadata"]["uid"] for one in members],
-    }
-    return {**explained.to_document(), "changes": answer_of(cluster, question, []).get("changes", [])}
+    live = cluster.get("job", "train")
+    if live is None:
+        raise FairleadError("the job train is gone")
+    question = {"kind": "SimulateQuestion", "changes": True, "commands": True}
+    return {**explained.to_document(), "changes": answer_of(cluster, question, [as_written(live)]).get("changes", [])}

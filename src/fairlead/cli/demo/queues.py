@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from fairlead.console.terminal import line
 from fairlead.errors import FairleadError
 from fairlead.testing.builders import job, node, pod, podgroup, queue
 from fairlead.testing.harness import Harness
@@ -39,9 +40,9 @@ def show_queues(console: Console) -> None:
         now = minute
         held = _held(cluster)
         found.append((held["teaching"], held["research"]))
-        bar = f"[cyan]{'█' * held['teaching']}[/cyan][magenta]{'▒' * held['research']}[/magenta]"
+        bar = ("█" * held["teaching"], "cyan"), ("▒" * held["research"], "magenta")
         shares = f"teaching {held['teaching']:2}, research {held['research']:2}"
-        console.print(f"  minute {minute:2}  {bar}  {shares}")
+        console.print(line(f"  minute {minute:2}  ", *bar, f"  {shares}"))
         if minute == MINUTES[0]:
             _submit(cluster, "research", pods=72)
     if found != SHARES:

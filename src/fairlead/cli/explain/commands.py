@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.cli.what_if.asking import verbose_option
 from fairlead.console.cluster_access import ask_cluster, cluster_options
 from fairlead.console.explanations import ask
 from fairlead.console.scheduler_search import SchedulerChoice, namespace_of, server_options
+from fairlead.console.terminal import output as standard_output
 from fairlead.core.family import families, resolve
 from fairlead.errors import FairleadError
 
@@ -108,9 +110,10 @@ def pod_command(
     where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name))
     if changes and document["verdict"] not in PLACED:
-        from fairlead.cli.what_if.waiting import changes_for_pod
+        from fairlead.cli.what_if.waiting import changes_for
+        from fairlead.core.model.kinds import POD
 
-        document["changes"] = changes_for_pod(asked, where, name)
+        document |= changes_for(asked, POD, where, name)
     _answer(document, output, lambda console: show_pod(console, document, limit, verbose=verbose))
 
 
@@ -132,7 +135,7 @@ def podgroup_command(
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_group
 
-        document["changes"] = changes_for_group(asked, document["podGroup"])
+        document |= changes_for_group(asked, document["podGroup"])
     _answer(document, output, lambda console: show_group(console, document))
 
 
@@ -176,10 +179,7 @@ def job_command(command: click.Context, /, **options: Any) -> None:
         command.invoke(podgroup_command, called="job", **options)
     except FairleadError as unknown:
         try:
-            if options["changes"]:
-                click.echo("--changes looks at groups and at pods: `fairlead explain pod NAME --changes`", err=True)
-            own = ("name", "namespace", "output", "kubeconfig", "context")
-            _explain_workload("job", **{name: options[name] for name in own})
+            _explain_workload("job", **options)
         except FairleadError:
             raise unknown from None
 
@@ -189,31 +189,36 @@ def _explain_workload(
     name: str,
     namespace: str,
     output: str,
-    kubeconfig: Path | None,
-    context: str | None,
+    changes: bool = False,
+    verbose: bool = False,
+    **options: Any,
 ) -> None:
-    from fairlead.cli.explain.workload import show, waiting_explanation, workload_explanation
+    asked = SchedulerChoice.of(options)
+    from fairlead.cli.explain.workload import WORKLOADS, show_workload, waiting_explanation, workload_explanation
 
     def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
         if word == "waiting":
             return waiting_explanation(api, namespace)
         return workload_explanation(api, word, namespace or own_namespace, name)
 
-    document = ask_cluster(question, kubeconfig, context)
-    _answer(document, output, lambda console: show(console, document))
+    document = ask_cluster(question, asked.kubeconfig, asked.context)
+    if changes and document["verdict"] not in PLACED:
+        from fairlead.cli.what_if.waiting import changes_for
+
+        document |= changes_for(asked, WORKLOADS[word], document["namespace"], name)
+    _answer(document, output, lambda console: show_workload(console, document, verbose=verbose))
 
 
 def _workload_command(word: str) -> click.Command:
-    def command(name: str, namespace: str, output: str, **options: Any) -> None:
-        asked = SchedulerChoice.of(options)
-        _explain_workload(word, name, namespace, output, asked.kubeconfig, asked.context)
+    def command(**options: Any) -> None:
+        _explain_workload(word, **options)
 
     command.__doc__ = f"""Say where the pods of the {word} NAME are, and why the others wait, grouped by reason.
 
     \b
     Exit code 0: all have a node. 3: some wait. 1: there is no such {word}.
     """
-    return click.command(word)(_asking(command))
+    return click.command(word)(_asking(_changes_option(verbose_option(command))))
 
 
 for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
@@ -224,9 +229,10 @@ for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
 @click.option("-n", "--namespace", default="", help="Default: all namespaces.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @cluster_options
-def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+@verbose_option
+def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None, verbose: bool) -> None:
     """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
-    _explain_workload("waiting", "", namespace, output, kubeconfig, context)
+    _explain_workload("waiting", "", namespace, output, verbose=verbose, kubeconfig=kubeconfig, context=context)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
@@ -237,9 +243,7 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
 
         click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
     else:
-        from rich.console import Console
-
-        show(Console(highlight=False))
+        show(standard_output())
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
+from fairlead.console.terminal import line
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Document = Mapping[str, Any]
 
 
-def device_lines(document: Document) -> Iterator[str]:
+def device_lines(document: Document) -> Iterator[Text]:
     """A few lines for each request that is not served; they work on the JSON form."""
     for request in document.get("devices", ()):
-        wanted, kind = request["wanted"], escape(request["deviceClass"])
-        yield f"[bold]{escape(request['claim'])}[/bold], request {escape(request['request'])}: {wanted} of class {kind}"
-        for line in _lines(request):
-            yield f"  {escape(line)}"
+        wanted, kind = request["wanted"], request["deviceClass"]
+        yield line((request["claim"], "bold"), f", request {request['request']}: {wanted} of class {kind}")
+        for text in _lines(request):
+            yield line(f"  {text}")
 
 
 def _lines(request: Document) -> Iterator[str]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from fairlead.cli.explain.device_text import device_lines
 from fairlead.console.gang_text import considered_table, lack_lines, shortage_lines
+from fairlead.console.terminal import line, put_table
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 Document = Mapping[str, Any]
 _COLOURS = {"Scheduled": "green", "Binding": "green", "Unschedulable": "red", "Error": "red"}
@@ -25,21 +26,18 @@ def show(console: Console, document: Document, *, limit: int = 5, verbose: bool 
     """Print the whole explanation. `verbose` has all calls that led to an exception of a plugin, not the last alone."""
     console.print(headline(document))
     if document.get("message"):
-        console.print(escape(document["message"]))
-    for line in traceback_lines(document, verbose=verbose):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
-    for line in (*shortage_lines(document), *lack_lines(document)):
-        console.print(line, soft_wrap=True)
+        console.print(document["message"])
+    for text in (*traceback_lines(document, verbose=verbose), *shortage_lines(document), *lack_lines(document)):
+        console.print(text)
     if document.get("blockers"):
-        console.print(blockers_table(document["blockers"], limit=limit))
-    for line in device_lines(document):
-        console.print(line, soft_wrap=True)
+        put_table(console, blockers_table(document["blockers"], limit=limit))
+    for devices in device_lines(document):
+        console.print(devices)
     if document.get("chosen"):
-        console.print(scores_table(document["chosen"], document.get("runnerUp")))
-    if (considered := considered_table(document)) is not None:
-        console.print(considered)
-    for line in waiting_lines(document):
-        console.print(line)
+        put_table(console, scores_table(document["chosen"], document.get("runnerUp")))
+    put_table(console, considered_table(document))
+    for waiting in waiting_lines(document):
+        console.print(waiting)
 
 
 def traceback_lines(document: Document, *, verbose: bool) -> list[str]:
@@ -50,7 +48,7 @@ def traceback_lines(document: Document, *, verbose: bool) -> list[str]:
     return [line for line in lines if line.startswith("  File ")][-1:]
 
 
-def headline(document: Document) -> str:
+def headline(document: Document) -> Text:
     pod, verdict = document["pod"], document["verdict"]
     where = f" on {document['node']}" if document.get("node") else ""
     promised = f", promised {document['nominatedNode']}" if document.get("nominatedNode") else ""
@@ -60,8 +58,8 @@ def headline(document: Document) -> str:
     waited = f" in {document['waitedSeconds']:.3f} s" if "waitedSeconds" in document else ""
     colour = _COLOURS.get(verdict, "yellow")
     words = f"{where}{promised}{attempts}{waited}{fits} ({document['scheduler']})"
-    name = escape(f"{pod['namespace']}/{pod['name']}")
-    return f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]{escape(words)}"
+    name = f"{pod['namespace']}/{pod['name']}"
+    return line((name, "bold"), " is ", (verdict, colour), words)
 
 
 def blockers_table(blockers: Sequence[Document], *, limit: int) -> Table:
@@ -71,8 +69,8 @@ def blockers_table(blockers: Sequence[Document], *, limit: int) -> Table:
     for blocker in blockers:
         named, more = blocker["nodes"][:limit], len(blocker["nodes"]) - limit
         which = ", ".join(named) + (f" and {more} more" if more > 0 else "")
-        reasons, helps = escape("; ".join(blocker["reasons"])), blocker["eviction"]
-        table.add_row(str(blocker["count"]), reasons, blocker["plugin"], helps, escape(which))
+        reasons, helps = "; ".join(blocker["reasons"]), blocker["eviction"]
+        table.add_row(str(blocker["count"]), reasons, blocker["plugin"], helps, which)
     return table
 
 
@@ -80,9 +78,9 @@ def scores_table(chosen: Document, runner_up: Document | None) -> Table:
     """What each plugin gave the chosen node and the one that came second, weighted."""
     table = Table(title="Why there", title_justify="left", title_style="bold", show_footer=True)
     table.add_column("plugin", "total")
-    table.add_column(escape(chosen["node"]), str(chosen["total"]), justify="right")
+    table.add_column(chosen["node"], str(chosen["total"]), justify="right")
     if runner_up is not None:
-        table.add_column(escape(f"{runner_up['node']} (second)"), str(runner_up["total"]), justify="right")
+        table.add_column(f"{runner_up['node']} (second)", str(runner_up["total"]), justify="right")
     for plugin, score in chosen["scores"].items():
         second = (str(runner_up["scores"].get(plugin, 0)),) if runner_up is not None else ()
         table.add_row(plugin, str(score), *second)
@@ -91,16 +89,16 @@ def scores_table(chosen: Document, runner_up: Document | None) -> Table:
     return table
 
 
-def waiting_lines(document: Document) -> list[str]:
+def waiting_lines(document: Document) -> list[Text]:
     waiting = document.get("waiting")
     if waiting is None:
         return []
     blamed = f", because of {', '.join(waiting['plugins'])}" if waiting["plugins"] else ""
-    lines = [f"waits in [bold]{waiting['queue']}[/bold] since {waiting['since']}{escape(blamed)}"]
+    lines = [line("waits in ", (waiting["queue"], "bold"), f" since {waiting['since']}{blamed}")]
     if waiting["wakesOn"]:
-        lines.append(f"wakes on {escape(', '.join(waiting['wakesOn']))}")
+        lines.append(line(f"wakes on {', '.join(waiting['wakesOn'])}"))
     if waiting.get("retriedAt"):
-        lines.append(f"looked at again at {waiting['retriedAt']} at the latest")
+        lines.append(line(f"looked at again at {waiting['retriedAt']} at the latest"))
     return lines
 
 

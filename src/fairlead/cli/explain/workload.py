@@ -14,6 +14,7 @@ from fairlead.client.port import Query
 from fairlead.console.gang_text import lack_lines
 from fairlead.core.model import kinds
 from fairlead.errors import FairleadError, NotFound
+from fairlead.volcano.kinds import VC_JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,29 +35,45 @@ WORKLOADS: Mapping[str, Kind] = {
 NO_SCHEDULER = "NoScheduler"
 """The reason of the Event by which a cluster of ours says that nobody serves a pod's schedulerName."""
 _NOT_CREATED = "not created; `kubectl describe` of the owner says why"
+_NOBODY: Mapping[str, Any] = {"placed": 0, "waiting": []}
 _NAMED = 5
 """Pods that are named for each reason."""
 
 
 async def workload_explanation(api: KubeApi, word: str, namespace: str, name: str) -> dict[str, Any]:
     """Where the pods of a workload are, as a document like an Explanation."""
-    kind = WORKLOADS[word]
-    try:
-        owner = await api.get(kind, namespace, name)
-    except NotFound:
-        raise FairleadError(f'{kind.resource} "{name}" not found in namespace "{namespace}"') from None
+    kind, owner = await _owner(api, word, namespace, name)
     owners = {owner["metadata"]["uid"]}
     if kind is kinds.DEPLOYMENT:
         sets = (await api.list(kinds.REPLICA_SET, Query(namespace=namespace))).items
         owners |= {one["metadata"]["uid"] for one in sets if _owner_uids(one) & owners}
     pods = [one for one in (await api.list(kinds.POD, Query(namespace=namespace))).items if _owner_uids(one) & owners]
     facts = {"workload": kind.kind, "namespace": namespace, "name": name}
+    if ended := _ended(owner):
+        return {
+            "kind": "WorkloadExplanation",
+            **facts,
+            "verdict": "Completed",
+            "ended": ended,
+            **_NOBODY,
+            "pods": len(pods),
+        }
     explained = _summed_up(pods, facts, await _unserved(api, pods), wanted=_wanted(owner))
     missing = sum(len(one["pods"]) for one in explained["waiting"] if one["message"] == _NOT_CREATED)
     template = owner["spec"].get("template")
     if missing and template and (lacks := await quota_lacks(api, namespace, template, missing)):
         explained["lacks"] = lacks
     return explained
+
+
+async def _owner(api: KubeApi, word: str, namespace: str, name: str) -> tuple[Kind, Doc]:
+    """The object of a workload. A job may be a plain one or one of Volcano's."""
+    for kind in (WORKLOADS[word], *((VC_JOB,) if word == "job" else ())):
+        try:
+            return kind, await api.get(kind, namespace, name)
+        except NotFound:
+            continue
+    raise FairleadError(f'{WORKLOADS[word].resource} "{name}" not found in namespace "{namespace}"')
 
 
 async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
@@ -127,6 +144,16 @@ def _wanted(owner: Doc) -> int | None:
     return parallelism if completions is None else min(parallelism, int(completions))
 
 
+def _ended(owner: Doc) -> str:
+    """How a job ended; empty if it did not."""
+    status = owner.get("status") or {}
+    phase = str((status.get("state") or {}).get("phase") or "")
+    if phase in ("Completed", "Failed", "Terminated", "Aborted"):
+        return phase
+    over = (one["type"] for one in status.get("conditions") or () if one["status"] == "True")
+    return next((one for one in over if one in ("Complete", "Failed")), "")
+
+
 def _owner_uids(doc: Doc) -> set[str]:
     return {one["uid"] for one in doc["metadata"].get("ownerReferences") or ()}
 
@@ -135,21 +162,28 @@ def _has_ended(pod: Doc) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def show(console: Console, document: dict[str, Any]) -> None:
+def show_workload(console: Console, document: dict[str, Any], *, verbose: bool = False) -> None:
+    """Print how many pods have a node, why the others wait, and what would help if the document says it."""
+    from fairlead.cli.what_if.text import shortened, show_changes
+
     if "workload" in document:
         what = f"{document['workload']} {document['namespace']}/{document['name']}"
-        console.print(f"{what}: {document['placed']} of {document['pods']} pods have a node", soft_wrap=True)
+        if document.get("ended"):
+            console.print(f"{what} has ended: {document['ended']}")
+            return
+        console.print(f"{what}: {document['placed']} of {document['pods']} pods have a node")
     elif not document["waiting"]:
-        console.print("nothing waits for a node", soft_wrap=True)
+        console.print("nothing waits for a node")
     for index, one in enumerate(document["waiting"]):
         count = len(one["pods"])
         if index or "workload" in document:
             console.print()
-        console.print(f"{count} pod{'s'[: count != 1]}: {one['message']}", soft_wrap=True)
+        console.print(f"{count} pod{'s'[: count != 1]}: {shortened(one['message'], verbose)}")
         if any(one["pods"]):
-            console.print(f"  {_named(one['pods'])}", soft_wrap=True)
+            console.print(f"  {_named(one['pods'])}")
     for line in lack_lines(document):
-        console.print(line, soft_wrap=True)
+        console.print(line)
+    show_changes(console, document)
 
 
 def _named(names: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ def status_command(output: str, **options: Any) -> None:
 
 async def _ask(asked: SchedulerChoice) -> dict[str, Any]:
     """The status of the leader, or of a replica that stands by if that is all that can be reached."""
-    from fairlead.cluster.server.ops_server import STATUS_PATH
+    from fairlead.cluster.server.asking import STATUS_PATH
 
     standby: dict[str, Any] = {}
 

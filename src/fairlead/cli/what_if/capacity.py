@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fairlead.cli.what_if.asking import WAITS, asking_options, print_answer, put_question, whom
+from fairlead.cli.what_if.asking import (
+    WAITS,
+    asking_options,
+    namespace_option,
+    print_answer,
+    put_question,
+    verbose_option,
+    whom,
+)
 from fairlead.cli.what_if.text import show_drain, show_fit, show_need, show_rows
 
 
@@ -48,18 +57,21 @@ def _file(command: Callable[..., None]) -> Callable[..., None]:
 @_file
 @click.option("--most", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Stop counting there.")
 @asking_options
-def fit_command(files: tuple[Path, ...], most: int, output: str, **options: Any) -> None:
+@namespace_option
+@verbose_option
+def fit_command(files: tuple[Path, ...], most: int, output: str, verbose: bool, **options: Any) -> None:
     """Say how many more copies of the objects in each FILE fit, and how scattered the free room is for them."""
     asked = whom(options)
     answers = [_about(asked, {"kind": "FitQuestion", "most": most}, file) for file in files]
     answer = answers[0] if len(answers) == 1 else {"kind": "CapacityFits", "items": answers}
-    print_answer(answer, output, show_fit)
+    print_answer(answer, output, partial(show_fit, verbose=verbose))
     sys.exit(0 if all(one["fits"] for one in answers) else WAITS)
 
 
 @capacity_group.command("need")
 @_file
 @asking_options
+@namespace_option
 def need_command(files: tuple[Path, ...], output: str, **options: Any) -> None:
     """Say how many nodes of which shape have to be added so that the objects in FILE run."""
     documents = [doc for file in files for doc in _read(file)]
@@ -71,10 +83,15 @@ def need_command(files: tuple[Path, ...], output: str, **options: Any) -> None:
 @capacity_group.command("drain")
 @click.argument("nodes", nargs=-1)
 @asking_options
-def drain_command(nodes: tuple[str, ...], output: str, **options: Any) -> None:
+@click.option("-n", "--namespace", default="", help="Name only pods of this namespace; all of them count.")
+@verbose_option
+def drain_command(nodes: tuple[str, ...], output: str, namespace: str, verbose: bool, **options: Any) -> None:
     """Say which of the NODES can go, one at a time, and what becomes of their pods; without names, the emptiest."""
     answer = put_question(whom(options), {"kind": "DrainQuestion", "nodes": list(nodes)})
-    print_answer(answer, output, show_drain)
+    for one in answer["nodes"]:
+        for field in ("pods", "victims"):
+            one[field] = [pod for pod in one[field] if namespace in ("", pod["namespace"])]
+    print_answer(answer, output, partial(show_drain, verbose=verbose))
     sys.exit(0 if not answer["unknown"] and all(one["canGo"] for one in answer["nodes"]) else WAITS)
 
 

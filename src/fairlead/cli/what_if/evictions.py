@@ -34,4 +34,4 @@ def _show(console: Console, answer: dict[str, Any]) -> None:
         sake = f" for {one['beneficiary']}" if one["beneficiary"] else ""
         cost = f"{one['lostSeconds']:g} s of work lost"
         text = f"{one['at']} {one['namespace']}/{one['name']} on {one['node']}{sake}: {one['rule']}; {cost}"
-        console.print(text, markup=False)
+        console.print(text)

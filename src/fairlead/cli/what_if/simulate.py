@@ -7,12 +7,21 @@ Exit codes: 0 all pods would get a node now, if need be after evictions; 3 some 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fairlead.cli.what_if.asking import WAITS, asking_options, print_answer, put_question, whom
+from fairlead.cli.what_if.asking import (
+    WAITS,
+    asking_options,
+    namespace_option,
+    print_answer,
+    put_question,
+    verbose_option,
+    whom,
+)
 
 
 @click.command("simulate")
@@ -27,9 +36,13 @@ from fairlead.cli.what_if.asking import WAITS, asking_options, print_answer, put
     help="A manifest or a directory of manifests; may be repeated.",
 )
 @asking_options
+@namespace_option
+@verbose_option
 @click.option("--changes/--no-changes", default=True, help="Whether to look for the least change that would help.")
-def simulate_command(files: tuple[Path, ...], output: str, changes: bool, **options: Any) -> None:
+def simulate_command(files: tuple[Path, ...], output: str, changes: bool, verbose: bool, **options: Any) -> None:
     """Say what would happen if the objects in FILE were applied now, without applying them.
+
+    Of what is there already it says what would happen to it, as `kubectl diff` is about both.
 
     \b
       fairlead simulate -f job.yaml
@@ -43,5 +56,5 @@ def simulate_command(files: tuple[Path, ...], output: str, changes: bool, **opti
 
     documents = [doc for file in files for doc in read_manifests(file)]
     answer = put_question(whom(options), {"kind": "SimulateQuestion", "changes": changes}, documents)
-    print_answer(answer, output, show_simulation)
+    print_answer(answer, output, partial(show_simulation, verbose=verbose))
     sys.exit(WAITS if answer["verdict"] == "Waits" else 0)

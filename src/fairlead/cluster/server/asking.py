@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
 QUESTIONS_PATH = "/apis/fairlead.io/v1/questions"
+STATUS_PATH = "/apis/fairlead.io/v1/status"
+"""How the scheduler of the process is, as `fairlead status` shows it."""
 Answerer = Callable[["Doc"], "Awaitable[Doc]"]
 """Puts a question to one scheduler. Cancelling ends the work on it."""
 MayListPods = Callable[[str], "Awaitable[None]"]

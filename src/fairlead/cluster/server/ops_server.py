@@ -16,7 +16,7 @@ import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, STATUS_PATH, answer_to_request
 from fairlead.cluster.server.explaining import explained_namespace, explanation_document, is_explanation
 from fairlead.cluster.server.listening import LOOPBACK, Endpoint, Listener
 from fairlead.cluster.server.port_guard import Open
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 Check = Callable[[], bool]
 _STOP_WITHIN = 5.0
-STATUS_PATH = "/apis/fairlead.io/v1/status"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.cluster.server import answers, negotiation
-from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, answer_to_request
+from fairlead.cluster.server.asking import NOBODY_ASKED, QUESTIONS_PATH, STATUS_PATH, answer_to_request
 from fairlead.cluster.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.cluster.server.explaining import explanation_document, is_explanation
 from fairlead.cluster.server.listening import LOOPBACK, Endpoint, Listener
@@ -68,10 +68,11 @@ _PASSED_ON = ("dryRun", "fieldManager", "fieldValidation", "gracePeriodSeconds",
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """What /readyz and /metrics answer; without `metrics` there are none."""
+    """What /readyz and /metrics answer, and how the scheduler in this process is; what is None is not served."""
 
     ready: Callable[[], bool] = lambda: True
     metrics: Callable[[], Awaitable[bytes]] | None = None
+    status: Callable[[], Awaitable[Doc]] | None = None
 
 
 _PROBES = Probes()
@@ -147,6 +148,8 @@ class Server:
             return _json(await explanation_document(path, self._asked.explainers))
         if path == QUESTIONS_PATH and request.method == "POST":
             return _json(await answer_to_request(request, self._asked.answerers))
+        if path == STATUS_PATH and request.method == "GET" and self._probes.status is not None:
+            return _json(await self._probes.status())
         if path == "/metrics" and request.method == "GET" and self._probes.metrics is not None:
             return web.Response(body=await self._probes.metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)

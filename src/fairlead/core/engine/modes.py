@@ -88,6 +88,9 @@ class SchedulingMode(Placer, Protocol):
     is_held: bool = False
     """Whether it has to wait, because this account may not read what it needs."""
 
+    def hold(self, held: bool) -> None:
+        self.is_held = held
+
     # ---- profiles ----
 
     def serves(self, profile: Profile) -> bool:

@@ -129,7 +129,7 @@ class Scheduler:
     def hold(self, parts: Collection[str]) -> None:
         """Let these parts wait from now on: nobody may read what they need."""
         for mode in self.modes[1:]:
-            mode.is_held = MODES in parts
+            mode.hold(MODES in parts)
 
     def wake_at(self) -> float | None:
         modes = [mode for mode in self.modes if not mode.is_held]

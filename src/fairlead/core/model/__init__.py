@@ -6,6 +6,6 @@ kind of object or one arithmetic each, such as quantity, selectors, group, stora
 
 Further modules: attendance, budgets, config_maps, containers, device_claims, devices, durations, events, figures,
 gang_explanation, hashes, html_tables, lack, namespaces, number_sets, owner_sizes, owners, pod_volumes, priorities,
-quality, quirk, quota, records, requests, requirements, selector_text, syntax, taints, terms, times, usage,
+quality, quirk, quota, records, requests, requirements, rolling, selector_text, syntax, taints, terms, times, usage,
 workload_selectors.
 """

@@ -3,5 +3,5 @@
 Reading order: `run.py` plays one run; `recorder.py` follows its pods; `sampler.py` looks at the cluster from time to
 time; `experiment.py` plays many runs on several cores.
 
-Further modules: racing.
+Further modules: node_failures, racing.
 """

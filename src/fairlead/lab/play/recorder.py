@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.model import kinds
@@ -18,6 +18,7 @@ from fairlead.gpu_share.gpu_shares import COUNT, gpu_request
 from fairlead.lab.scenario.documents import job_of
 
 if TYPE_CHECKING:
+    from fairlead.cluster.store.history import Feed
     from fairlead.cluster.store.store import Store
     from fairlead.lab.results.writing import RowSink
     from fairlead.lab.scenario.jobs import LabJob
@@ -100,8 +101,8 @@ class RunRecorder:
         """What the pods of each queue hold: cores, bytes, GPUs."""
         self.ended_pods: list[Doc] = []
         self.ended_jobs: list[LabJob] = []
-        self._feed = store.feed([kinds.POD])
-        self._feed.wake = self._take
+        feed = store.feed([kinds.POD])
+        feed.wake = partial(self._take, feed)
 
     @property
     def is_done(self) -> bool:
@@ -153,9 +154,9 @@ class RunRecorder:
 
     # ---- pods ----
 
-    def _take(self) -> None:
+    def _take(self, feed: Feed) -> None:
         now = self._now()
-        for change in self._feed.drain():
+        for change in feed.drain():
             self._change(change, now)
 
     def _change(self, change: Change, now: float) -> None:

@@ -9,8 +9,7 @@ Invariant: the same scenario, policy, load and seed give the same bytes.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +18,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cluster.kubelets.simulated_nodes import FAIL
 from fairlead.core.model import kinds
-from fairlead.core.model.flow import Doc, PatchType, Verb, Write
+from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.errors import ConfigError, NotFound
+from fairlead.lab.play.node_failures import NodeFailures
 from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
 from fairlead.lab.play.sampler import RunSampler
 from fairlead.lab.results.writing import RowSink, RunWriter
@@ -47,9 +46,11 @@ from fairlead.volcano.kinds import VC_POD_GROUP
 
 if TYPE_CHECKING:
     from fairlead.assembly.schedulers import SchedulerAssembly
+    from fairlead.core.engine.scheduler import Scheduler
     from fairlead.lab.scenario.records import Distribution, LabScenario, LoadSpec, PolicySpec
 
 ZONE = "topology.kubernetes.io/zone"
+_Arrivals = Iterator[tuple[float, Iterator["LabJob"]]]
 _CREATE, _DELETE = Verb.CREATE, Verb.DELETE
 """A constant of the module: before Python 3.12 an attribute of an Enum is ten times slower."""
 _AT_ONCE = {"gracePeriodSeconds": 0}
@@ -116,13 +117,12 @@ class LabRun:
         self._scenario = scenario
         self._policy = policy
         self._writer = writer
-        self._rng = Random(f"{seed}/run")
+        rng = Random(f"{seed}/run")
         self._synced = START, 0.0  # the clock's time and the run's
         largest = partial(largest_node, scenario.cluster)
-        self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues, largest=largest))
+        self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues, largest=largest), rng)
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
-        self.scheduler = self.cluster.assembled.schedulers[0]
         nodes = self._first_objects()
         self.never_fit = jobs_that_never_fit(self.jobs, nodes)
         self._never = {job.name for one in self.never_fit for job in one.jobs}
@@ -134,7 +134,7 @@ class LabRun:
         self._sampler = RunSampler(scenario.measure, self.jobs, self._capacity, writer)
         self.looked: Callable[[], None] = lambda: None
         """Called whenever jobs arrive or the cluster is sampled, for those who show how far the run is."""
-        self._silent: dict[str, list[float]] = defaultdict(list)
+        self._failures = NodeFailures(scenario.node_failures, self.cluster, rng)
         self._cleared_together = _CLEARED_TOGETHER if self._may_clear_later() else 1
 
     def time(self) -> float:
@@ -147,6 +147,13 @@ class LabRun:
         return time
 
     @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler that the policy makes."""
+        scheduler = self.cluster.assembled.scheduler
+        assert scheduler is not None
+        return scheduler
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """What is written of the run beside its tables."""
         capacity = {f"capacity_{name}": amount for name, amount in self._capacity.items()}
@@ -154,9 +161,9 @@ class LabRun:
 
     # ---- setting up ----
 
-    def _with_start_delays(self, jobs: list[LabJob]) -> list[LabJob]:
+    def _with_start_delays(self, jobs: list[LabJob], rng: Random) -> list[LabJob]:
         start = self._scenario.latencies.start
-        return jobs if start is None else [replace(j, start_delay=j.start_delay + draw(start, self._rng)) for j in jobs]
+        return jobs if start is None else [replace(j, start_delay=j.start_delay + draw(start, rng)) for j in jobs]
 
     def _cluster(self, assembly: SchedulerAssembly, seed: int) -> Harness:
         latencies = self._scenario.latencies
@@ -208,12 +215,9 @@ class LabRun:
 
     def begin(self) -> None:
         """Put what happens from outside on the agenda: arrivals, samples, failures of nodes."""
-        self._arrivals = groupby(self.jobs, key=lambda job: job.arrival)
-        self._next_arrivals()
+        self._next_arrivals(groupby(self.jobs, key=lambda job: job.arrival))
         self._sample()
-        if self._scenario.node_failures is not None:
-            for name, _, _ in self._nodes:
-                self._fail_later(name)
+        self._failures.begin(name for name, _, _ in self._nodes)
 
     def next_event(self) -> bool:
         """Let time pass until something happens; False if nothing does before the run stops."""
@@ -236,7 +240,7 @@ class LabRun:
         self.looked()
         self.recorder.finish()
         for name, labels, amounts in self._nodes:
-            silent = self._silent.get(name, [])
+            silent = self._failures.silences(name)
             self._writer.add("nodes", name, labels.get(ZONE), labels.get(RACK), *amounts, len(silent), sum(silent))
 
     def _is_stuck(self) -> bool:
@@ -252,14 +256,14 @@ class LabRun:
     def _at(self, time: float, deed: Callable[[], None]) -> None:
         self.cluster.runtime.at(START + time, deed)
 
-    def _next_arrivals(self) -> None:
+    def _next_arrivals(self, arrivals: _Arrivals) -> None:
         """Put the next instant at which jobs arrive on the agenda; only one is there at a time."""
-        for arrival, jobs in self._arrivals:
+        for arrival, jobs in arrivals:
             together = list(jobs)
-            self._at(arrival, partial(self._arrive, together))
+            self._at(arrival, partial(self._arrive, together, arrivals))
             return
 
-    def _arrive(self, jobs: Sequence[LabJob]) -> None:
+    def _arrive(self, jobs: Sequence[LabJob], later: _Arrivals) -> None:
         scheduler, rounds = scheduler_name_of(self._policy), bool(self._policy.volcano)
         store = self.cluster.store
         with store.batch():
@@ -269,7 +273,7 @@ class LabRun:
                 for kind, doc in objects_of(job, scheduler_name=scheduler, rounds=rounds, queue=queue):
                     name, conforms = doc["metadata"]["name"], kind is kinds.POD
                     store.perform(Write(_CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
-        self._next_arrivals()
+        self._next_arrivals(later)
         self.looked()
 
     def _sample(self) -> None:
@@ -311,26 +315,6 @@ class LabRun:
             and not self._policy.volcano
             and all(job.made_as == "pods" and job.minimum <= 1 for job in self.jobs)
         )
-
-    # ---- nodes that fail ----
-
-    def _fail_later(self, name: str) -> None:
-        failures = self._scenario.node_failures
-        assert failures is not None
-        at = self.time() + draw(failures.every, self._rng)
-        repair = draw(failures.repair, self._rng)
-        self._at(at, lambda: self._silence(name, "true"))
-        self._at(at + repair, lambda: self._recover(name, repair))
-
-    def _silence(self, name: str, value: str | None) -> None:
-        body = {"metadata": {"annotations": {FAIL: value}}}
-        store = self.cluster.store
-        store.perform(Write(Verb.PATCH, kinds.NODE, "", name, body=body, patch_type=PatchType.MERGE))
-
-    def _recover(self, name: str, silent: float) -> None:
-        self._silent[name].append(silent)
-        self._silence(name, None)
-        self._fail_later(name)
 
 
 def _latency(distribution: Distribution | None) -> Latency | None:

@@ -83,8 +83,8 @@ def _overview(results: LabResults, measured: pd.DataFrame) -> str:
             f'<p class="note"><b>{escape(missing_runs(results.missing))}</b>; what follows is of the others.</p>'
         )
     parts += [f'<p class="note">{escape(one)}</p>' for one in _same_jobs(results.jobs)]
-    told = sentences(measured, _baseline(results))
-    parts += [f"<p><b>{escape(title)}</b>: {escape(text)}</p>" for title, text in told]
+    verdicts = sentences(measured, _baseline(results))
+    parts += [f"<p><b>{escape(title)}</b>: {escape(text)}</p>" for title, text in verdicts]
     return "".join(parts)
 
 

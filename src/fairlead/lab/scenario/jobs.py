@@ -42,7 +42,7 @@ class LabJob:
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
     estimate: float | None = None
-    """How long whoever submitted the job said that it would run, in seconds."""
+    """How long its submitter estimated that it would run, in seconds."""
     line: int = 0
     """The line of its trace; 0 for a job of a class."""
 

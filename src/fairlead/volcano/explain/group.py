@@ -149,6 +149,14 @@ def _ended(group: PodGroup, job: Job | None) -> tuple[int, int]:
     return job.counts.of(TaskStatus.SUCCEEDED), job.counts.of(TaskStatus.FAILED)
 
 
+def _share_used(job: Job, accounts: QueueAccounts) -> str:
+    """Why a queue is passed over: it has its share."""
+    own = accounts.own
+    if own is None or not own.deserved.less_equal(own.allocated):
+        return ""
+    return f": queue {job.queue} has all that it deserves, and others come first"
+
+
 def _fit_errors(job: Job) -> list[tuple[str, int]]:
     texts = Counter(errors.message for uid, errors in job.fit_errors.items() if uid in job.tasks)
     return texts.most_common(_TEXTS)
@@ -167,7 +175,7 @@ def _checks(round: Round, job: Job) -> Iterator[QueueCheck]:
     yield _gang_check(job, round)
     if job.contains_topology:
         yield _topology(round, job)
-    yield _nodes(job)
+    yield _nodes(job, accounts)
 
 
 def _entry(round: Round, job: Job) -> QueueCheck:
@@ -231,9 +239,13 @@ def _topology(round: Round, job: Job) -> QueueCheck:
     return QueueCheck("topology", True if where else None, f"in {where}" if where else "no HyperNode was chosen yet")
 
 
-def _nodes(job: Job) -> QueueCheck:
+def _nodes(job: Job, accounts: QueueAccounts) -> QueueCheck:
     fit_errors = _fit_errors(job)
     if not fit_errors:
+        beyond = len(list(job.in_status(TaskStatus.PENDING)))
+        if job.is_ready and beyond:
+            waits = f"{beyond} more {'pod waits' if beyond == 1 else 'pods wait'} beyond its minimum"
+            return QueueCheck("nodes", None, f"{waits}, and no node was tried for them{_share_used(job, accounts)}")
         return (
             QueueCheck("nodes", True, "no node refused it")
             if job.is_ready

@@ -89,7 +89,7 @@ def explain_queue(driver: RoundDriver, name: str) -> QueueExplanation | None:
         parent=queue.queue.parent,
         share=None if own is None else own.share,
         place=_place_of_queue(round, queue),
-        sums={} if own is None else {r: _lines(r, own, queue, ending, accounts) for r in _named(own, queue)},
+        sums={} if own is None else {r: _lines(r, own, queue, ending, accounts) for r in _named(own, queue, waiting)},
         holders=tuple(_holders(jobs)),
         waiting=tuple(job.uid for job in waiting[:NAMED]),
         why=tuple(_reasons(queue, accounts, waiting)),
@@ -104,10 +104,12 @@ def total(requests: Iterable[Amounts]) -> Amounts:
     return found
 
 
-def _named(account: QueueAccount, queue: QueueState) -> list[str]:
-    """The resources that appear in the queue's limits or in its use."""
+def _named(account: QueueAccount, queue: QueueState, waiting: Sequence[Job]) -> list[str]:
+    """The resources that appear in the queue's limits, in its use, or in what its waiting groups need."""
     names = ["cpu", "memory"]
-    for amounts in (account.allocated, account.request, account.inqueue, account.guarantee, account.deserved):
+    needed = (job.minimum() for job in waiting)
+    own = (account.allocated, account.request, account.inqueue, account.guarantee, account.deserved)
+    for amounts in (*own, *needed):
         names += [name for name, amount in amounts.scalars.items() if amount]
     names += queue.queue.capability or ()
     return [name for name in dict.fromkeys(names) if name != PODS or PODS in (queue.queue.capability or ())]
@@ -194,7 +196,13 @@ def _standing(queue: QueueState, account: QueueAccount, waiting: Sequence[Job]) 
     if beyond and queue.name != ROOT:
         kept = "and keeps it: reclaimable is off" if not queue.queue.reclaimable else "which others may reclaim"
         yield f"it has more than it deserves: {beyond}, {kept}"
-    elif waiting and account.deserved.less_equal(account.allocated):
+    outside = [job for job in waiting if job.is_pending]
+    if outside:
+        needs = amounts_text(total(job.minimum() for job in outside))
+        named = ", ".join(f"{text} {name}" for name, text in needs.items()) or "nothing"
+        which = "1 of its groups is" if len(outside) == 1 else f"{len(outside)} of its groups are"
+        yield f"{which} not counted, in what it asks for and deserves, before enqueue lets them in: {named}"
+    if len(waiting) > len(outside) and not beyond and account.deserved.less_equal(account.allocated):
         yield "it has all that it deserves: others come first, and it reclaims nothing"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from fairlead.console.gang_text import named
+from fairlead.console.terminal import line, put_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,18 +33,17 @@ _NAMED = 10
 def show_queue(console: Console, document: Document) -> None:
     parent = f", under {document['parent']}" if document.get("parent") else ""
     plugin = f", by {document['plugin']}" if document.get("plugin") else ""
-    console.print(
-        f"queue [bold]{escape(document['queue'])}[/bold] is {document['state'] or 'not opened yet'}: "
-        f"weight {document['weight']}{escape(parent)}{_share(document)}{plugin}"
-    )
+    weight = f"weight {document['weight']}{parent}{_share(document)}{plugin}"
+    state = document["state"] or "not opened yet"
+    console.print(line("queue ", (document["queue"], "bold"), f" is {state}: {weight}"))
     if document["sums"]:
-        console.print(_sums(document["sums"]))
+        put_table(console, _sums(document["sums"]))
     if document["holders"]:
-        console.print(_holders(document["holders"], document.get("owners", {})))
+        put_table(console, _holders(document["holders"], document.get("owners", {})))
     if document["waiting"]:
-        console.print(f"waiting, in this order: {escape(_listed(document['waiting'], document.get('owners', {})))}")
+        console.print(f"waiting, in this order: {_listed(document['waiting'], document.get('owners', {}))}")
     for sentence in document["why"]:
-        console.print(escape(sentence))
+        console.print(sentence)
 
 
 def _share(document: Document) -> str:
@@ -56,9 +55,9 @@ def _sums(sums: Mapping[str, Mapping[str, str | None]]) -> Table:
     table = Table(title="The sum", title_justify="left", title_style="bold")
     table.add_column("")
     for resource in sums:
-        table.add_column(escape(resource), justify="right")
-    for line, words in _WORDS.items():
-        cells = [amounts.get(line) or "-" for amounts in sums.values()]
+        table.add_column(resource, justify="right")
+    for field, words in _WORDS.items():
+        cells = [amounts.get(field) or "-" for amounts in sums.values()]
         table.add_row(words, *cells, style="bold" if words.startswith("=") else "")
     return table
 
@@ -74,12 +73,12 @@ def _holders(holders: list[Document], owners: Mapping[str, str]) -> Table:
         table.add_column(heading, overflow="fold")
     for one in holders[:_NAMED]:
         group = named(one["group"], owners.get(one["group"], ""))
-        table.add_row(escape(group), one["phase"], _amounts(one["allocated"]), _amounts(one["kept"]))
+        table.add_row(group, one["phase"], _amounts(one["allocated"]), _amounts(one["kept"]))
     return table
 
 
 def _amounts(amounts: Mapping[str, str]) -> str:
-    return escape(", ".join(f"{name}={amount}" for name, amount in amounts.items())) or "-"
+    return ", ".join(f"{name}={amount}" for name, amount in amounts.items()) or "-"
 
 
 def show_checks(console: Console, document: Document) -> None:
@@ -87,11 +86,11 @@ def show_checks(console: Console, document: Document) -> None:
     table = Table(title="On its way", title_justify="left", title_style="bold")
     for heading in ("check", "", "what"):
         table.add_column(heading, overflow="fold")
-    marks = {True: "[green]passed[/green]", False: "[red]stopped[/red]", None: "-"}
+    marks = {True: line(("passed", "green")), False: line(("stopped", "red")), None: line("-")}
     for check in document["checks"]:
-        table.add_row(check["check"], marks[check["passed"]], escape(check["text"]))
-    console.print(table)
+        table.add_row(check["check"], marks[check["passed"]], check["text"])
+    put_table(console, table)
     queue = document["queue"]
     if queue.get("place"):
-        before = f", after {escape(_listed(queue['before'], queue.get('owners', {})))}" if queue["before"] else ""
-        console.print(f"turn {queue['place']} of {queue['waiting']} in queue {escape(queue['name'])}{before}")
+        before = f", after {_listed(queue['before'], queue.get('owners', {}))}" if queue["before"] else ""
+        console.print(f"turn {queue['place']} of {queue['waiting']} in queue {queue['name']}{before}")

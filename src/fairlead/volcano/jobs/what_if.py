@@ -22,8 +22,12 @@ _LETS_IN = ("Inqueue", "Running")
 """Phases of a group in which its Job has its pods made."""
 
 
-def _templates(pods: Sequence[Doc], patch: Doc) -> Doc:
-    return _in_tasks({task: {"template": patch} for task in _tasks(pods)})
+def _templates(pods: Sequence[Doc], patches: Sequence[Doc]) -> Doc:
+    """Each task with the patch of its first pod."""
+    first: dict[str, Doc] = {}
+    for pod, patch in zip(pods, patches, strict=True):
+        first.setdefault(_task(pod), {"template": patch})
+    return _in_tasks(first)
 
 
 def _scaled(pods: Sequence[Doc], count: int) -> Doc:
@@ -34,7 +38,11 @@ def _scaled(pods: Sequence[Doc], count: int) -> Doc:
 
 def _tasks(pods: Sequence[Doc]) -> dict[str, int]:
     """How many pods each task of a Job has."""
-    return dict(Counter((pod["metadata"].get("annotations") or {}).get(TASK_SPEC, "") for pod in pods))
+    return dict(Counter(map(_task, pods)))
+
+
+def _task(pod: Doc) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(TASK_SPEC, ""))
 
 
 def _in_tasks(changes: Mapping[str, Doc]) -> Doc:
@@ -64,9 +72,25 @@ def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
     """The end of a group: it goes with all its pods but those of the workload itself."""
     if who not in cluster.object_index.of(VC_POD_GROUP):
         return None
-    own = {*workload.uids, *workload.replaces}
-    pods = [one.seen for one in cluster.pods.values() if _group_of(one.seen) == who and one.seen.uid not in own]
-    return HolderEnd(lambda trial: _end_group(trial, who, pods), f"when the group {who} has ended")
+    members = [one.seen for one in cluster.pods.values() if _group_of(one.seen) == who]
+    if any(pod.uid in workload.own for pod in members) or _is_own(who, workload):
+        return None
+    group = cluster.object_index.of(VC_POD_GROUP)[who]
+    owners = {f"{pod.owner.kind} {pod.namespace}/{pod.owner.name}" for pod in members if pod.owner is not None}
+    named = owners.pop() if len(owners) == 1 else f"the group {who}"
+    if not members and group.first_owner:
+        named = f"Job {who.partition('/')[0]}/{group.first_owner}"
+    return HolderEnd(lambda trial: _end_group(trial, who, members), f"when {named} has ended")
+
+
+def _is_own(who: str, workload: Workload) -> bool:
+    """Whether the group is the workload's, as it is or as it would be made anew."""
+    objects = [*workload.objects, *(() if workload.anew is None else workload.anew.removes)]
+    return any(one["kind"] == VC_POD_GROUP.kind and _key(one["metadata"]) == who for one in objects)
+
+
+def _key(metadata: Mapping[str, str]) -> str:
+    return f"{metadata.get('namespace', '')}/{metadata['name']}"
 
 
 def _group_of(pod: Pod) -> str:

@@ -18,6 +18,7 @@ import click
 from fairlead.console.cluster_access import cluster_options
 from fairlead.console.explanations import UnknownToScheduler, ask
 from fairlead.console.scheduler_search import SchedulerChoice, cluster_of, server_options
+from fairlead.console.terminal import output as standard_output
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
@@ -58,8 +59,17 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
     if not queues:
         click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
-    if queues and not asyncio.run(_are_accounted_for(SchedulerChoice(kubeconfig, context), queues[0])):
+    if (
+        queues
+        and not _are_served(queues)
+        and not asyncio.run(_are_accounted_for(SchedulerChoice(kubeconfig, context), queues[0]))
+    ):
         click.echo(f"these queues wait: {_NO_VOLCANO}", err=True)
+
+
+def _are_served(queues: Sequence[Doc]) -> bool:
+    """Whether somebody let a group in: a scheduler of that manner, wherever its port is."""
+    return any(queue["status"].get(phase) for queue in queues for phase in _COUNTS if phase != "pending")
 
 
 def _cluster(kubeconfig: Path | None, context: str | None) -> Connection:
@@ -101,11 +111,9 @@ def explain_command(name: str, output: str, **options: Any) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
-
     from fairlead.volcano.explain.text import show_queue
 
-    show_queue(Console(highlight=False), document)
+    show_queue(standard_output(), document)
 
 
 async def _explanation(asked: SchedulerChoice, name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.what_if.cluster_changes import Allowance
-from fairlead.core.engine.what_if.edits import Edit, group_target, with_object
+from fairlead.core.engine.what_if.edits import Edit, group_edits
 from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
 
 if TYPE_CHECKING:
@@ -37,15 +37,12 @@ def allowances(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance
 
 def other_queues(workload: Workload, cluster: Cluster) -> Iterator[Edit]:
     """Each group in each other queue of the cluster."""
-    for number, one in enumerate(workload.objects):
+    for one in workload.objects:
         if not _is_group(one):
             continue
-        target, fixed = group_target(one)
         for queue in cluster.object_index.of(VC_QUEUE):
             if queue not in (_queue_of(one), "root"):
-                moved = with_object(workload, number, {**one, "spec": {**(one.get("spec") or {}), "queue": queue}})
-                patch: Doc = {"spec": {"queue": queue}}
-                yield Edit("queue", 25, f"in the queue {queue}", moved, target, patch, fixed=fixed)
+                yield from group_edits(workload, one, "queue", 25, f"in the queue {queue}", {"spec": {"queue": queue}})
 
 
 def _is_group(document: Doc) -> bool:

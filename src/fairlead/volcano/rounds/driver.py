@@ -144,7 +144,7 @@ class RoundDriver:
         if meter is not None:
             meter.lapses.extend(assumed((task for task, _ in binds), now))
         for task, reason in round.outcome.evictions:
-            writes += self._writer.eviction(round, task, reason)
+            writes += self._writer.eviction(round, task, reason, self.evictions.for_whom(task))
         round.outcome.evictions = []
         writes += map(self._writer.gate_removal, round.outcome.let_through.values())
         round.outcome.let_through = {}

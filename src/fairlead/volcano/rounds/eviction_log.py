@@ -73,6 +73,14 @@ class EvictionLog:
         rule = f"evicted by {action}" + (f": {said.rule.removeprefix('may go: ')}" if said is not None else "")
         kept.evicted[victim.key] = ProtectedPod(victim.key, priority_beside(victim, job), rule)
 
+    def for_whom(self, victim: Task) -> tuple[str, str]:
+        """The group that a task was evicted for and the rule that allowed it; empty if no job asked for it."""
+        for uid, kept in self._jobs.items():
+            found = kept.evicted.get(victim.key)
+            if found is not None:
+                return uid, found.rule
+        return "", ""
+
     def closed(self, round: Round) -> None:
         """A round has ended: forget jobs that are gone, and votes about jobs that look for no victims any more."""
         self._jobs = {uid: kept for uid, kept in self._jobs.items() if uid in round.jobs}

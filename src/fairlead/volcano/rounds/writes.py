@@ -150,11 +150,12 @@ class RoundWriter:
 
     # ---- evictions ----
 
-    def eviction(self, round: Round, task: Task, reason: str) -> list[Write]:
-        """Conditions that say why, then the deletion of this very pod; budgets are not asked, as in the original."""
+    def eviction(self, round: Round, task: Task, reason: str, why: tuple[str, str] = ("", "")) -> list[Write]:
+        """Conditions that say why, then the deletion of this very pod; budgets are not asked, as in the original. `why`
+        is for whom and by which rule, for those who ask later; what the original writes has the reason alone."""
         pod = task.pod
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options, note=("", reason))
+        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options, note=(why[0], why[1] or reason))
         writes = [_disruption(task, reason, round.now), delete]
         writes += self._recorder.record(
             pod,

@@ -181,6 +181,8 @@ def test_the_victims_of_a_group_are_named_while_they_leave_and_after_it_started(
     started = of_group(harness, "high")
     assert started["verdict"] == "Scheduled"
     assert rules(started)[evicted] == "evicted by preempt: allowed by priority, gang, conformance"
+    noted = next(iter(harness.scheduler.ledger.of()))
+    assert (noted.beneficiary, noted.rule) == ("default/high", rules(started)[evicted])
 
 
 def test_without_an_action_that_evicts_nobody_is_listed() -> None:

@@ -40,8 +40,8 @@ def test_pods_of_plain_jobs_and_of_groups_outside_the_question_wait_for_nothing(
 def test_a_job_is_changed_task_by_task() -> None:
     form = OWNERS["batch.volcano.sh"]
     pods = [pod("a"), pod("b"), pod("b")]
-    assert form.templates(pods, {"spec": {"x": 1}}) == {
-        "spec": {"tasks": [{"name": task, "template": {"spec": {"x": 1}}} for task in "ab"]}
+    assert form.templates(pods, [{"spec": {"x": at}} for at in (1, 2, 2)]) == {
+        "spec": {"tasks": [{"name": task, "template": {"spec": {"x": at}}} for at, task in enumerate("ab", 1)]}
     }
     assert form.scaled(pods, 1) == {
         "spec": {"minAvailable": 1, "tasks": [{"name": "a", "replicas": 1}, {"name": "b", "replicas": 0}]}

@@ -27,7 +27,7 @@ def test_each_group_may_be_in_each_other_queue_but_the_root_and_no_queue_without
     world.run(1)
     cluster = next(one for one in world.runtime.controllers if isinstance(one, Scheduler)).cluster
     edits = list(other_queues(WORKLOAD, cluster))
-    moved = [(edit.target.rpartition("/")[2], edit.says.split()[-1]) for edit in edits]
+    moved = [(edit.steps[0].targets[0].rpartition("/")[2], edit.says.split()[-1]) for edit in edits]
     assert sorted(moved) == [
         ("g", "default"),
         ("g", "other"),
@@ -36,7 +36,7 @@ def test_each_group_may_be_in_each_other_queue_but_the_root_and_no_queue_without
         ("i", "other"),
         ("i", "team"),
     ]
-    assert all(edit.patch == {"spec": {"queue": edit.says.split()[-1]}} for edit in edits)
+    assert all(edit.steps[0].patch == {"spec": {"queue": edit.says.split()[-1]}} for edit in edits)
     assert [[(one.name, dict(one.limits)) for one in line] for line in allowances(WORKLOAD, cluster)] == [
         [("team", {"cpu": 4000})]
     ]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.controllers.workloads.shares import share
+from fairlead.core.model.rolling import may_go, may_grow
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -73,30 +74,29 @@ def _grown(deployment: Doc, size: int, everything: int) -> int:
     replicas = desired(deployment)
     if not is_rolling(deployment):
         return replicas
-    room = replicas + limits(deployment)[0] - everything
-    return size + max(0, min(room, replicas - size))
+    return size + may_grow(replicas, limits(deployment)[0], size, everything)
 
 
 def next_old_sizes(deployment: Doc, new: Doc, old: Sequence[Doc]) -> Sizes:
     """Which old ReplicaSets shrink now, and to what."""
-    minimum = desired(deployment) - limits(deployment)[1]
-    not_yet = desired(new) - reported(new, "availableReplicas")
-    may_go = total([new, *old]) - minimum - not_yet
-    if may_go <= 0 or not total(old):
+    replicas, unavailable = desired(deployment), limits(deployment)[1]
+    minimum = replicas - unavailable
+    going = may_go(replicas, unavailable, total([new, *old]), desired(new) - reported(new, "availableReplicas"))
+    if not going or not total(old):
         return {}
     by_age = sorted(old, key=lambda one: (one["metadata"].get("creationTimestamp") or "", one["metadata"]["name"]))
-    sizes = _without_broken(by_age, may_go)
+    sizes = _without_broken(by_age, going)
     available = sum(reported(one, "availableReplicas") for one in (new, *old))
     return sizes | _without_surplus(by_age, sizes, available - minimum)
 
 
-def _without_broken(old: Sequence[Doc], may_go: int) -> Sizes:
+def _without_broken(old: Sequence[Doc], going: int) -> Sizes:
     sizes: Sizes = {}
     for one in old:
-        goes = min(may_go, desired(one) - reported(one, "availableReplicas"))
+        goes = min(going, desired(one) - reported(one, "availableReplicas"))
         if goes > 0:
             sizes[one["metadata"]["name"]] = desired(one) - goes
-            may_go -= goes
+            going -= goes
     return sizes
 
 

@@ -5,5 +5,5 @@ are added to the copy or changed, and its `step` decides as it always does; noth
 order: `trial.py` lets a copy go on, `simulate.py` asks whether something would run, `capacity.py` how much,
 `least_change.py` what would help.
 
-Modules: answers, cluster_changes, edits, families, node_shapes, victims, workload.
+Modules: answers, cluster_changes, edits, families, node_shapes, rollout, sources, trial_claims, victims, workload.
 """

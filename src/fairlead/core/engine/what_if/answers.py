@@ -1,11 +1,15 @@
 """answer: one question as a document in, its answer as a document out. Whatever carries questions calls this.
 
-    {"kind": "SimulateQuestion", "objects": [...], "replaces": [uid, ...], "changes": true}
+    {"kind": "SimulateQuestion", "objects": [...], "changes": true}
     {"kind": "FitQuestion", "objects": [...], "most": 1000}
     {"kind": "NeedQuestion", "objects": [...]}
     {"kind": "DrainQuestion", "nodes": [name, ...]}
     {"kind": "EvictionsQuestion", "namespace": "default"}
     {"kind": "RowsQuestion", "of": "workloads" | "quotas" | "devices", "nodes": [name, ...]}
+
+What objects of a question that exist already stand for is said beside `objects`, in the fields of a Workload:
+`replaces` and `running` (uids of pods), `removes` (objects), `rollouts`, `exists` (kind/name), `commands` (whether
+changes are made by commands, not in a file), and `anew`, the objects and the same fields if it were made from nothing.
 
 Wrong questions raise BadRequest. The scheduler that is given is changed by the question, so it must be a copy.
 """
@@ -22,6 +26,7 @@ from fairlead.core.engine.explain.rows import KINDS, rows_document
 from fairlead.core.engine.what_if.capacity import MOST, drain, fit, need
 from fairlead.core.engine.what_if.families import what_ifs
 from fairlead.core.engine.what_if.least_change import least_changes
+from fairlead.core.engine.what_if.rollout import Rollout
 from fairlead.core.engine.what_if.simulate import Branch, simulate
 from fairlead.core.engine.what_if.workload import Workload
 from fairlead.core.model.explanation import SCHEMA
@@ -102,13 +107,25 @@ def _is_object(one: Any) -> bool:
 
 
 def workload_of(question: Doc) -> Workload:
-    objects: Any = question.get("objects")
-    if not isinstance(objects, list) or not all(map(_is_object, objects)):
-        raise BadRequest("objects: a list of objects with apiVersion, kind and metadata.name is needed")
-    if len(objects) > MOST_OBJECTS:
-        raise BadRequest(f"objects: at most {MOST_OBJECTS} objects can be asked about at a time")
+    workload = _workload(question)
+    anew = question.get("anew")
+    if anew is not None:
+        if not isinstance(anew, dict):
+            raise BadRequest("anew: an object is needed")
+        workload = replace(workload, anew=_workload(anew))
+    in_file = question.get("commands") is not True
+    return replace(workload, exists=frozenset(_texts(question, "exists")), in_file=in_file)
+
+
+def _workload(part: Doc) -> Workload:
+    objects = _objects(part, "objects")
     try:
-        workload = Workload.of(objects, _texts(question, "replaces"))
+        workload = replace(
+            Workload.of(objects, _texts(part, "replaces")),
+            removes=tuple(_objects(part, "removes")) if part.get("removes") else (),
+            running=frozenset(_texts(part, "running")),
+            rollouts=tuple(map(Rollout.of, part.get("rollouts") or ())),
+        )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise BadRequest(f"objects: {type(error).__name__}: {error}") from None
     if not workload.pods:
@@ -117,13 +134,22 @@ def workload_of(question: Doc) -> Workload:
     return workload
 
 
+def _objects(part: Doc, field: str) -> list[Doc]:
+    objects: Any = part.get(field)
+    if not isinstance(objects, list) or not all(map(_is_object, objects)):
+        raise BadRequest(f"{field}: a list of objects with apiVersion, kind and metadata.name is needed")
+    if len(objects) > MOST_OBJECTS:
+        raise BadRequest(f"{field}: at most {MOST_OBJECTS} objects can be asked about at a time")
+    return objects
+
+
 def _simulate(scheduler: Scheduler, question: Doc, branch: Branch | None, now: float) -> Doc:
     workload = workload_of(question)
     if branch is None or not question.get("changes"):
         return simulate(scheduler, workload, branch, now=now).to_document()
     forecast = branch(lambda: simulate(scheduler, workload, branch, now=now))
     if not forecast.runs:
-        changes = least_changes(scheduler, workload, forecast, branch, now)
-        forecast = replace(forecast, changes=tuple(changes))
+        changes, tried = least_changes(scheduler, workload, forecast, branch, now)
+        forecast = replace(forecast, changes=tuple(changes), tried=tried)
     document: Doc = forecast.to_document()
     return document

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairlead.core.engine.what_if.least_change import ChangeSearch
 from fairlead.core.engine.what_if.node_shapes import shapes_of
-from fairlead.core.engine.what_if.trial import Trial
+from fairlead.core.engine.what_if.trial import Trial, Victim
 from fairlead.core.engine.what_if.workload import Workload
 from fairlead.core.model.explanation import SCHEMA
 from fairlead.core.model.flow import Happened
@@ -36,8 +36,9 @@ _NODES = 100
 
 def fit(scheduler: Scheduler, workload: Workload, now: float, most: int = MOST) -> Doc:
     """How many copies of a workload run together, and how many would if free room were in one place."""
-    patient = _without_preemption(workload)
-    ideal = _ideal(scheduler, patient)
+    patient = _without_preemption(workload.anew or workload)
+    free = _free_room(scheduler, patient)
+    closed: frozenset[str] = frozenset()
     trial = Trial(scheduler, now)
     fitting, batch, message = 0, 1, ""
     while fitting < most:
@@ -49,13 +50,15 @@ def fit(scheduler: Scheduler, workload: Workload, now: float, most: int = MOST) 
         running = sum(all(map(trial.place_of, copy.uids)) for copy in copies)
         fitting += running
         if running < len(copies):
-            message = _refusal(scheduler, copies)
+            message, closed = _refusal(scheduler, copies)
             break
         batch *= 2
     doc: Doc = {"apiVersion": SCHEMA, "kind": "CapacityFit", "at": micro_timestamp(trial.began), "fits": fitting}
     doc["more"] = fitting >= most
+    ideal = min((sum(a for name, a in room.items() if name not in closed) // n for room, n in free), default=None)
     if ideal is not None:
         doc["ideal"] = ideal
+        doc["closed"] = len(closed)
         doc["fragmentation"] = round(1 - min(1.0, fitting / ideal), 4) if ideal and fitting < most else 0.0
     return doc | ({"message": message} if message else {})
 
@@ -75,6 +78,8 @@ def need(scheduler: Scheduler, workload: Workload, branch: Branch, now: float) -
         number = search.nodes_needed(workload, shape)
         if number:
             found.append({"like": shape.example.name, "offers": shape.says, "nodes": number})
+            if shape.differs:
+                found[-1]["differs"] = dict(shape.differs)
     return doc | {"runs": False, "shapes": sorted(found, key=lambda one: one["nodes"])}
 
 
@@ -98,18 +103,23 @@ def _without_node(scheduler: Scheduler, name: str, now: float) -> Doc:
     row = table.row_of[name]
     node = table.nodes[row]
     assert node is not None
+    gone = {pod.uid for pod in table.pods[row]}
     for pod in list(table.pods[row]):
         trial.delete(pod, again=pod.owner is not None and pod.owner.kind not in ("DaemonSet", "Node"))
     trial.take_node(Happened.DELETED, node)
     heirs = [victim for victim in trial.victims if victim.heir]
     trial.run(lambda: all(trial.place_of(victim.heir) for victim in heirs))
-    pods = list(_what_became(trial))
-    lost = [one for one in pods if "node" not in one and not one.get("goes")]
-    return {"name": name, "canGo": not lost, "pods": pods}
+    own = gone
+    heirs_of_own = {victim.heir for victim in trial.victims if victim.pod.uid in own}
+    evicted = [one for one in trial.victims if one.pod.uid not in own | heirs_of_own]
+    pods = list(_what_became(trial, [one for one in trial.victims if one.pod.uid in own]))
+    victims = [{**doc, "from": one.node} for one, doc in zip(evicted, _what_became(trial, evicted), strict=True)]
+    lost = [one for one in (*pods, *victims) if "node" not in one and not one.get("goes")]
+    return {"name": name, "canGo": not lost, "pods": pods, "victims": victims}
 
 
-def _what_became(trial: Trial) -> Iterator[Doc]:
-    for victim in trial.victims:
+def _what_became(trial: Trial, victims: Sequence[Victim]) -> Iterator[Doc]:
+    for victim in victims:
         pod = victim.pod
         doc: Doc = {"namespace": pod.namespace, "name": pod.name}
         if victim.heir and (node := trial.place_of(victim.heir)):
@@ -123,17 +133,20 @@ def _what_became(trial: Trial) -> Iterator[Doc]:
             yield doc | {"message": "it has no controller that would make it again"}
 
 
-def _refusal(scheduler: Scheduler, copies: Sequence[Workload]) -> str:
+def _refusal(scheduler: Scheduler, copies: Sequence[Workload]) -> tuple[str, frozenset[str]]:
+    """Why the next one waits, and the nodes that it may never use, whoever leaves them."""
     for copy in copies:
         for pod in copy.pods:
             explained = scheduler.explain(pod["metadata"]["namespace"], pod["metadata"]["name"])
             if explained is not None and explained.verdict not in ("Scheduled", "Binding") and explained.message:
-                return explained.message
-    return ""
+                final = [one for one in explained.blockers if one.final]
+                return explained.message, frozenset(name for one in final for name in one.nodes)
+    return "", frozenset()
 
 
-def _ideal(scheduler: Scheduler, workload: Workload) -> int | None:
-    """How many copies the free room of all nodes together would hold; None if the workload requests nothing."""
+def _free_room(scheduler: Scheduler, workload: Workload) -> list[tuple[dict[str, int], int]]:
+    """Of each resource that the workload requests what is free by node, before anything is placed, and how much it
+    requests."""
     from fairlead.core.model.pod import compile_pod
 
     asked: dict[str, int] = {}
@@ -144,9 +157,9 @@ def _ideal(scheduler: Scheduler, workload: Workload) -> int | None:
     for resource, amount in asked.items():
         offered = table.allocatable.get(resource)
         if amount and offered is not None:
-            free = np.maximum(offered - table.requested.get(resource, 0), 0)[: table.high]
-            found.append(int(free[table.alive[: table.high]].sum()) // amount)
-    return min(found, default=None)
+            free = np.maximum(offered - table.requested.get(resource, 0), 0)
+            found.append(({name: int(free[row]) for name, row in table.row_of.items()}, amount))
+    return found
 
 
 def _without_preemption(workload: Workload) -> Workload:
@@ -160,8 +173,8 @@ def copy_of(workload: Workload, number: int) -> Workload:
     uids = {one["metadata"].get("uid") for one in (*workload.objects, *workload.pods)} - {None}
     new = {name: f"{name}-{number}" for name in names} | {uid: f"{uid}-{number}" for uid in uids}
     pods = [_renamed(pod, new) for pod in workload.pods]
-    for pod in pods:
-        pod["metadata"]["name"] = f"{pod['metadata']['name']}-{number}"
+    for document in pods:
+        document["metadata"]["name"] = f"{document['metadata']['name']}-{number}"
     return Workload.of([*(_renamed(one, new) for one in workload.objects), *pods])
 
 

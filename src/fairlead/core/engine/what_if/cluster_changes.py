@@ -82,10 +82,6 @@ class Allowance:
     def name(self) -> str:
         return self.key.rpartition("/")[2]
 
-    @property
-    def target(self) -> str:
-        return f"{self.kind.kind.lower()}/{self.name}"
-
     def prepare(self, more: Mapping[str, int]) -> Prepare:
         def put(trial: Trial) -> None:
             record = trial.scheduler.cluster.object_index.of(self.kind)[self.key]
@@ -160,7 +156,7 @@ def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
     cluster has that name, or if it belongs to the workload itself."""
     known = next((end for one in what_ifs() if (end := one.end_of(who, cluster, workload)) is not None), None)
     holder = cluster.pods_by_key.get(who)
-    if known is not None or holder is None or holder.seen.uid in {*workload.uids, *workload.replaces}:
+    if known is not None or holder is None:
         return known
     owner = holder.seen.owner
     pods = [
@@ -168,6 +164,8 @@ def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
         for one in cluster.pods.values()
         if one is holder or (owner is not None and one.seen.owner is not None and one.seen.owner.uid == owner.uid)
     ]
+    if any(pod.uid in workload.own for pod in pods):
+        return None
     named = who if owner is None else f"{owner.kind} {holder.seen.namespace}/{owner.name}"
     return HolderEnd(lambda trial: trial.remove_pods(pods), f"when {named} has ended")
 

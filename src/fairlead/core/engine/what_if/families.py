@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class PodOwner:
     """How objects of one API group that own pods are changed, where a plain `spec.template` does not say it.
 
-    `templates` makes a patch of the owner from the pods and a patch of their templates, `scaled` from the pods and how
-    many of them are left. A group that such an object makes is changed in the object, before it is created.
+    `templates` makes a patch of the owner from the pods and a patch of the template of each, `scaled` from the pods and
+    how many of them are left. A group that such an object makes is changed in the object, before it is created.
     """
 
     resource: str
     """What kubectl calls it, such as `jobs.example.com`."""
-    templates: Callable[[Sequence[Doc], Doc], Doc]
+    templates: Callable[[Sequence[Doc], Sequence[Doc]], Doc]
     scaled: Callable[[Sequence[Doc], int], Doc]
 
 

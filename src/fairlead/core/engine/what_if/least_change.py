@@ -28,6 +28,7 @@ from fairlead.core.engine.what_if.cluster_changes import (
 )
 from fairlead.core.engine.what_if.edits import (
     Edit,
+    Step,
     devices_of,
     easier_groups,
     easier_pods,
@@ -59,8 +60,8 @@ _JOBS = 12
 
 def least_changes(
     scheduler: Scheduler, workload: Workload, forecast: Forecast, branch: Branch, now: float
-) -> list[Doc]:
-    """Documents of the changes that help. `forecast` says what refused the workload."""
+) -> tuple[list[Doc], int]:
+    """Documents of the changes that help, and how many were tried. `forecast` says what refused the workload."""
     search = ChangeSearch(scheduler, branch, now)
     message = " ".join({pod.message for pod in forecast.pods})
     lacks = (forecast.explanation or {}).get("lacks") or ()
@@ -68,14 +69,21 @@ def least_changes(
     found += search.holders(workload, lacks)
     if sum(not pod.node for pod in forecast.pods) == 1:
         found += search.evictions(workload)
-    return [edit.to_document() for edit in sorted(found, key=lambda edit: edit.cost)]
+    told: dict[str, Edit] = {}
+    for edit in sorted(found, key=lambda edit: edit.cost):
+        told.setdefault(edit.says.partition(" (")[0] if edit.kind == "end" else edit.says, edit)
+    return [edit.to_document() for edit in told.values()], search.tried
 
 
 class ChangeSearch:
     def __init__(self, scheduler: Scheduler, branch: Branch, now: float) -> None:
         self._scheduler, self._branch, self._now = scheduler, branch, now
+        self.tried = 0
+        """How many changes were tried so far."""
 
     def runs(self, workload: Workload, prepare: Callable[[Trial], None] | None = None) -> bool:
+        self.tried += 1
+
         def tried() -> bool:
             trial = Trial(self._scheduler, self._now)
             if prepare is not None:
@@ -91,13 +99,12 @@ class ChangeSearch:
         for edit in (*easier_pods(workload, cluster), *easier_groups(workload), *brought):
             if self.runs(edit.workload):
                 yield edit
+            elif edit.otherwise is not None and self.runs(edit.otherwise.workload):
+                yield edit.otherwise
 
     def amounts(self, workload: Workload, message: str, lacks: Sequence[Doc] = ()) -> Iterator[Edit]:
         """The most pods, the largest requests, and the most devices of a claim, that still run."""
-        count = len(workload.pods)
-        most = _most(1, count - 1, lambda number: self.runs(with_pods(workload, number).workload))
-        if most:
-            yield with_pods(workload, most)
+        yield from self._most_that_run(1, len(workload.pods) - 1, partial(with_pods, workload))
         lines = allowance_lines(workload, self._scheduler.cluster)
         limits = [name for line in lines for one in line for name in one.limits]
         devices = _device_resources(workload) if any(one["of"] == "Device" for one in lacks) else ()
@@ -106,15 +113,24 @@ class ChangeSearch:
             whole = asked > 100 and any(resource in one.hundreds for one in what_ifs())
             step = 100 if whole else _STEPS.get(resource, 1)
             largest = most_free(self._scheduler.cluster, resource) // step
-            most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step), largest)
-            if most:
-                yield with_request(workload, resource, most * step)
-        fewer = _most(1, devices_of(workload) - 1, lambda count: self.runs(with_devices(workload, count).workload))
-        if fewer:
-            yield with_devices(workload, fewer)
+            smaller = partial(_asking, workload, resource, step)
+            yield from self._most_that_run(1, (asked - 1) // step, smaller, largest)
+        yield from self._most_that_run(1, devices_of(workload) - 1, partial(with_devices, workload))
 
-    def _runs_asking(self, workload: Workload, resource: str, step: int, steps: int) -> bool:
-        return self.runs(with_request(workload, resource, steps * step).workload)
+    def _most_that_run(
+        self, least: int, most: int, edit: Callable[[int], Edit | None], guess: int = -1
+    ) -> Iterator[Edit]:
+        """The edit with the largest amount that helps; if none does, that of the same change in the other way."""
+        for way in (edit, lambda amount: getattr(edit(amount), "otherwise", None)):
+            if most >= least and way(least) is not None:
+                found = _most(least, most, partial(self._helps, way), guess)
+                if found and (best := way(found)) is not None:
+                    yield best
+                    return
+
+    def _helps(self, edit: Callable[[int], Edit | None], amount: int) -> bool:
+        made = edit(amount)
+        return made is not None and self.runs(made.workload)
 
     def cluster(self, workload: Workload) -> Iterator[Edit]:
         """More nodes, the end of a job, or evictions."""
@@ -139,8 +155,8 @@ class ChangeSearch:
                     nodes = fewer
             if nodes and self.runs(workload, with_label(cluster, key, value, nodes)):
                 words = f"with the label {key}={value} on the node{'s'[: len(nodes) != 1]} {', '.join(nodes)}"
-                command = f"kubectl label nodes {' '.join(nodes)} {key}={value} --overwrite"
-                yield Edit("label", 12 + len(nodes), words, workload, command=command)
+                command = Step(f"kubectl label nodes {' '.join(nodes)} {key}={value} --overwrite")
+                yield Edit("label", 12 + len(nodes), words, workload, (command,))
 
     def _used(self, workload: Workload, key: str, value: str) -> list[str]:
         """The nodes that would get the label, if the pods may be on any of them."""
@@ -185,8 +201,8 @@ class ChangeSearch:
         for pods in evictions(workload, self._scheduler.cluster):
             if self._branch(partial(self._runs_without, workload, pods)):
                 words = f"if {', '.join(f'{pod.key} (priority {pod.shape.priority})' for pod in pods)} went"
-                command = "; ".join(f"kubectl delete pod -n {pod.namespace} {pod.name}" for pod in pods)
-                yield Edit("evictions", 60 + len(pods), words, workload, command=command)
+                steps = [Step(f"kubectl delete pod -n {pod.namespace} {pod.name}") for pod in pods]
+                yield Edit("evictions", 60 + len(pods), words, workload, tuple(steps))
                 return
 
     def _runs_without(self, workload: Workload, pods: Sequence[Pod]) -> bool:
@@ -213,14 +229,14 @@ class ChangeSearch:
         for who in list(names)[:_JOBS]:
             end = end_of(who, self._scheduler.cluster, workload)
             if end is not None and self.runs(workload, end.prepare):
-                yield Edit("end", 41, end.says, workload, command=end.command)
+                yield Edit("end", 41, end.says, workload, (Step(end.command),) if end.command else ())
                 return
 
     def _ends(self, workload: Workload) -> Iterator[Edit]:
         """Jobs whose end would make room, the smallest first."""
         jobs: dict[tuple[str, str, str], list[Pod]] = {}
         for pod, _ in self._scheduler.cluster.seated():
-            if pod.owner is not None and pod.owner.kind == "Job":
+            if pod.owner is not None and pod.owner.kind == "Job" and pod.uid not in workload.own:
                 jobs.setdefault((pod.namespace, pod.owner.kind, pod.owner.name), []).append(pod)
         for (namespace, kind, name), pods in sorted(jobs.items(), key=lambda one: (len(one[1]), one[0]))[:_JOBS]:
             if self.runs(workload, partial(_without, pods)):
@@ -239,10 +255,12 @@ def _raise(workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, 
     if not raises:
         return None
     words = " and ".join(one.says(amounts) for one, amounts in raises).replace(" and with ", " and ")
-    command = "; ".join(one.command(amounts) for one, amounts in reversed(raises))  # none may exceed one above it
-    first, amounts = raises[0]
-    target, patch = (first.target, first.patch(amounts)) if len(raises) == 1 else ("", None)
-    return Edit("allowance", 34 + len(raises), words, workload, target, patch, command)
+    steps = [Step(one.command(amounts)) for one, amounts in reversed(raises)]  # none may exceed one above it
+    return Edit("allowance", 34 + len(raises), words, workload, tuple(steps))
+
+
+def _asking(workload: Workload, resource: str, step: int, steps: int) -> Edit:
+    return with_request(workload, resource, steps * step)
 
 
 def _device_resources(workload: Workload) -> list[str]:

@@ -7,6 +7,7 @@ come with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ _SHAPES = 8
 class AlikeNodes:
     example: Node
     count: int
+    differs: tuple[tuple[str, str], ...] = ()
+    """Labels and taints by which it is told apart from shapes that offer the same."""
 
     @property
     def says(self) -> str:
@@ -46,7 +49,22 @@ def shapes_of(cluster: Cluster) -> list[AlikeNodes]:
         labels = frozenset((key, value) for key, value in node.labels.items() if key != HOSTNAME)
         alike.setdefault((frozenset(node.allocatable.items()), node.taints, labels), []).append(node)
     found = [AlikeNodes(nodes[0], len(nodes)) for nodes in alike.values()]
-    return sorted(found, key=lambda shape: -shape.count)[:_SHAPES]
+    most = sorted(found, key=lambda shape: -shape.count)[:_SHAPES]
+    return [replace(one, differs=_differs(one, [other for other in most if other.says == one.says])) for one in most]
+
+
+def _differs(shape: AlikeNodes, others: Sequence[AlikeNodes]) -> tuple[tuple[str, str], ...]:
+    labels = {key for one in others for key in one.example.labels if key != HOSTNAME}
+    told = [
+        (key, shape.example.labels.get(key, ""))
+        for key in sorted(labels)
+        if len({one.example.labels.get(key) for one in others}) > 1
+    ]
+    if len({one.example.taints for one in others}) > 1:
+        told.append(
+            ("taints", " ".join(f"{one.key}={one.value}:{one.effect}" for one in shape.example.taints) or "none")
+        )
+    return tuple(told)
 
 
 def add_nodes(trial: Trial, shape: AlikeNodes, count: int) -> None:

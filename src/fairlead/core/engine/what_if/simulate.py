@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairlead.core.engine.what_if.families import what_ifs
-from fairlead.core.engine.what_if.trial import Trial
+from fairlead.core.engine.what_if.trial import HORIZON, Trial
 from fairlead.core.engine.what_if.victims import EvictionPreview, preview
 from fairlead.core.framework.explainers import QuotaExplainer
 from fairlead.core.model.explanation import SCHEMA
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Branch = Callable[[Callable[[], Any]], Any]
 """Calls a function in a copy and returns what it returns; see runtime/copies.py."""
 RUNS, EVICTS, WAITS = "Runs", "RunsAfterEvictions", "Waits"
+_ROLLING = 5.0
+"""Seconds that each pod of a rollout may take: some schedulers look only once a second."""
 _OTHERS = 2_000
 """Of how many waiting pods it is found out whether they would have started without the workload."""
 
@@ -41,10 +43,13 @@ class PodForecast:
     name: str
     node: str = ""
     message: str = ""
+    running: bool = False
+    """Whether it is on its node already."""
 
     def to_document(self) -> Doc:
         doc: Doc = {"namespace": self.namespace, "name": self.name}
-        return doc | ({"node": self.node} if self.node else {"message": self.message})
+        running: Doc = {"running": True} if self.running else {}
+        return doc | ({"node": self.node} if self.node else {"message": self.message}) | running
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,10 @@ class Forecast:
     """Waiting pods that would have got a node without the workload, and do not with it."""
     explanation: Doc | None = None
     changes: tuple[Doc, ...] = ()
+    tried: int = 0
+    """How many changes were tried."""
+    exists: tuple[str, ...] = ()
+    """What of the workload is there already, as kind/name."""
 
     @property
     def runs(self) -> bool:
@@ -118,6 +127,10 @@ class Forecast:
             doc["explanation"] = self.explanation
         if self.changes:
             doc["changes"] = list(self.changes)
+        if self.tried:
+            doc["tried"] = self.tried
+        if self.exists:
+            doc["exists"] = list(self.exists)
         return doc
 
 
@@ -135,7 +148,7 @@ def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = N
     spared = _on_nodes(scheduler) if len(scheduler.cluster.pods) <= _OTHERS else {}
     runs = try_out(trial, workload)
     after = trial.now - at
-    pods = tuple(_forecast(trial, document) for document in workload.pods)
+    pods = tuple(_forecast(trial, document, workload) for document in workload.pods)
     waiting = [document for document, pod in zip(workload.pods, pods, strict=True) if not pod.node]
     explanation = _explanation(scheduler, waiting)
     if trial.victims:
@@ -156,25 +169,33 @@ def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = N
         quotas=charged,
         delayed=tuple(sorted(others[uid].key for uid in started)),
         explanation=explanation,
+        exists=tuple(sorted(workload.exists)),
     )
 
 
 def try_out(trial: Trial, workload: Workload) -> bool:
-    """Whether all pods of a workload get a node."""
-    workload.put_into(trial)
-    return trial.run(lambda: all(map(trial.place_of, workload.uids)))
+    """Whether all pods of a workload get a node, and what exists is replaced to the end."""
+    rollouts = workload.put_into(trial)
+
+    def done() -> bool:
+        ends = [one.advance(trial) for one in rollouts]
+        return all(ends) and all(map(trial.place_of, workload.uids))
+
+    steps = sum(len(one.new) for one in workload.rollouts)
+    return trial.run(done, horizon=HORIZON + _ROLLING * steps)
 
 
 def waiting_pods(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
     """Pods without a place. Only PodMode keeps a list of them; where there is no other mode, only the queues are read,
     because a copy pays for every page of memory that it looks at."""
+    own = workload.own
     if len(scheduler.modes) == 1:
         queued = (pod for entry in scheduler.backlog.queues for pod in entry.waiting())
-        return {pod.uid: pod for pod in queued if pod.uid not in workload.replaces}
+        return {pod.uid: pod for pod in queued if pod.uid not in own}
     return {
         uid: pod_state.seen
         for uid, pod_state in scheduler.cluster.pods.items()
-        if pod_state.place is PodPlace.PENDING and uid not in workload.replaces
+        if pod_state.place is PodPlace.PENDING and uid not in own
     }
 
 
@@ -192,14 +213,16 @@ def _on_nodes(scheduler: Scheduler) -> dict[str, list[Pod]]:
     return {name: list(table.pods[row]) for name, row in table.row_of.items()}
 
 
-def _forecast(trial: Trial, document: Doc) -> PodForecast:
+def _forecast(trial: Trial, document: Doc, workload: Workload) -> PodForecast:
     metadata = document["metadata"]
     node = trial.place_of(metadata["uid"])
     if node:
-        return PodForecast(metadata["namespace"], metadata["name"], node)
+        return PodForecast(metadata["namespace"], metadata["name"], node, running=metadata["uid"] in workload.running)
     explained = trial.scheduler.explain(metadata["namespace"], metadata["name"])
     message = "its controller would not make it yet: its group is not let into its queue"
-    if explained is not None:
+    if workload.rollouts:
+        message = "its controller would not make it yet: the pods that it replaces have to go first"
+    if explained is not None and metadata["uid"] in trial.scheduler.cluster.pods:
         message = explained.message or explained.verdict
     return PodForecast(metadata["namespace"], metadata["name"], message=message)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fairlead.core.engine.what_if.trial_claims import give_back, with_own_claims
 from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.core.state.cluster import PodPlace
@@ -88,6 +89,7 @@ class Trial:
     def remove_pods(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             self._take(Happened.DELETED, pod)
+            give_back(self, pod)
 
     # ---- letting it go on ----
 
@@ -183,7 +185,11 @@ class Trial:
                 resource_version="",
             )
             victim.heir = heir.uid
+            heir = with_own_claims(self, pod, heir)
+            give_back(self, pod)
             self._take(Happened.ADDED, heir)
+        else:
+            give_back(self, pod)
 
     def _take(self, happened: Happened, pod: Pod) -> None:
         self.scheduler.intake.take_pod(happened, pod, self.now)

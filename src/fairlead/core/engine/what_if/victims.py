@@ -104,7 +104,8 @@ def _rules(trial: Trial, workload: Workload) -> Iterator[tuple[str, ProtectedPod
 def _forecast(trial: Trial, victim: Victim, rules: Mapping[str, ProtectedPod], top: int) -> VictimForecast:
     pod = victim.pod
     known = rules.get(pod.key)
-    rule = known.rule if known is not None and known.rule != "evicted" else _by_priority(pod, top)
+    noted = next((one.rule for one in trial.scheduler.ledger.of(pod.namespace) if one.uid == pod.uid), "")
+    rule = known.rule if known is not None and known.rule != "evicted" else noted or _by_priority(pod, top)
     node = trial.place_of(victim.heir) if victim.heir else ""
     waits = "" if node else "it has no controller that would make it again"
     if victim.heir and not node:
@@ -116,6 +117,8 @@ def _forecast(trial: Trial, victim: Victim, rules: Mapping[str, ProtectedPod], t
 
 
 def _by_priority(pod: Pod, top: int) -> str:
+    if pod.priority >= top:
+        return "its scheduler evicts it, and notes no rule"
     return f"its priority {pod.priority} is lower than {top}"
 
 

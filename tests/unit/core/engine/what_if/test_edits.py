@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.core.engine.what_if.edits import easier_groups, with_pods
+from fairlead.core.engine.what_if.edits import easier_groups, group_target, with_pods
 from fairlead.core.engine.what_if.workload import Workload
 from fairlead.core.model.flow import Doc
 from fairlead.testing import pod, podgroup
@@ -32,15 +32,16 @@ def group(annotations: dict[str, str], owner: str = "") -> Doc:
 
 def test_closeness_is_given_up_in_all_its_forms_at_once() -> None:
     (edit,) = easier_groups(Workload.of([group(NEAR), in_group("a", {})]))
-    assert edit.patch == {"metadata": {"annotations": dict.fromkeys(sorted(NEAR))}}
-    assert list(edit.patch["metadata"]["annotations"]) == sorted(NEAR)
+    (step,) = edit.steps
+    assert step.patch == {"metadata": {"annotations": dict.fromkeys(sorted(NEAR))}}
+    assert list(step.patch["metadata"]["annotations"]) == sorted(NEAR)
     assert edit.workload.objects[0]["metadata"]["annotations"] == {}
 
 
 def test_closeness_of_a_group_without_an_object_is_given_up_in_its_pods() -> None:
     (edit,) = easier_groups(Workload.of([in_group("a", NEAR)]))
-    assert edit.target == "pod/a"
-    assert edit.patch == {"metadata": {"annotations": dict.fromkeys(sorted(NEAR))}}
+    assert edit.steps[0].targets == ("pod/a",)
+    assert edit.steps[0].patch == {"metadata": {"annotations": dict.fromkeys(sorted(NEAR))}}
     assert not NEAR.keys() & edit.workload.pods[0]["metadata"]["annotations"].keys()
 
 
@@ -53,8 +54,9 @@ def test_a_group_that_a_job_makes_is_changed_in_the_job_before_it_is_created() -
         (made, "jobs.batch.volcano.sh/train", True),
     ):
         (edit,) = easier_groups(Workload.of([document, in_group("a", {})]))
-        assert (edit.target, edit.fixed) == (target, fixed)
-        assert edit.patch == {"spec": {"networkTopology": None}}
+        assert group_target(document) == (target, fixed)
+        assert edit.steps[0].targets == (target,)
+        assert edit.steps[0].patch == {"spec": {"networkTopology": None}}
         assert "networkTopology" not in edit.workload.objects[0]["spec"]
 
 
@@ -65,6 +67,7 @@ def test_fewer_pods_of_a_job_are_fewer_replicas_of_its_last_tasks() -> None:
             {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "controller": True}
         ]
     edit = with_pods(Workload.of([group({}), *pods]), 2)
-    assert edit.target == "jobs.batch.volcano.sh/train"
+    assert edit is not None
+    assert edit.steps[0].targets == ("jobs.batch.volcano.sh/train",)
     tasks = [{"name": "a", "replicas": 1}, {"name": "b", "replicas": 1}]
-    assert edit.patch == {"spec": {"minAvailable": 2, "tasks": tasks}}
+    assert edit.steps[0].patch == {"spec": {"minAvailable": 2, "tasks": tasks}}

@@ -11,6 +11,7 @@ from fairlead.config.yaml_text import read_yaml
 from fairlead.testing import Harness, deployment, node, pod, podgroup
 from fairlead.testing.asking import answer_of
 from fairlead.testing.builders import Builder
+from tests.support.suggested_changes import commands, patch
 
 VOLCANO_JOB = """
 apiVersion: batch.volcano.sh/v1alpha1
@@ -45,7 +46,7 @@ def test_the_most_pods_the_largest_request_and_the_fewest_nodes() -> None:
     cluster = Harness(nodes=[node(f"n{number}").offers(cpu="4") for number in range(2)])
     cluster.run(1)
     found = changes(cluster, web(5, "2"))
-    assert found["replicas"]["command"] == "kubectl scale deployment/web --replicas=4"
+    assert found["replicas"]["steps"] == [{"targets": ["deployment/web"], "patch": {"spec": {"replicas": 4}}}]
     assert "cpu 1330m instead of 2" in found["request"]["says"]
     assert "1 more node like n0" in found["nodes"]["says"]
     assert cluster.would(web(4, "2")).runs
@@ -58,7 +59,7 @@ def test_a_selector_less_and_a_toleration_more() -> None:
     cluster.run(1)
     assert list(changes(cluster, pod("a").asks(cpu="1").selects(disk="ssd"))) == ["selector", "label"]
     found = changes(cluster, pod("a").asks(cpu="32"))
-    assert found["toleration"]["patch"]["spec"]["tolerations"][-1]["key"] == "gpu"
+    assert patch(found["toleration"])["spec"]["tolerations"][-1]["key"] == "gpu"
     assert "cpu 4 instead of 32" in found["request"]["says"]
 
 
@@ -76,7 +77,7 @@ def test_a_label_on_the_fewest_nodes() -> None:
     cluster.run(5)
     wanting = deployment("web").replicas(2).of(pod("web").asks(cpu="2").selects(disk="ssd"))
     found = changes(cluster, wanting)
-    name = found["label"]["command"].split()[3]
+    name = commands(found["label"])[0].split()[3]
     assert found["label"]["says"] == f"with the label disk=ssd on the node {name}"
     assert name in ("n1", "n2")
     cluster.patch("node", name, {"metadata": {"labels": {"disk": "ssd"}}})
@@ -92,7 +93,7 @@ def test_the_fewest_pods_that_would_have_to_go() -> None:
     cluster.apply(*small, pod("large").asks(cpu="3").selects(**here[1]))
     cluster.run(5)
     found = changes(cluster, pod("new").asks(cpu="3"))
-    assert found["evictions"]["command"] == "kubectl delete pod -n default large"
+    assert commands(found["evictions"]) == ["kubectl delete pod -n default large"]
     assert found["evictions"]["says"] == "if default/large (priority 0) went"
 
 
@@ -109,11 +110,11 @@ def test_a_volcano_job_is_patched_in_its_tasks_and_its_queue_may_allow_more(tmp_
     answer = answer_of(cluster, question, [document])
     found = {one["kind"]: one for one in answer["changes"]}
     assert found["allowance"]["says"] == "with capability cpu 4 instead of 3 in the Queue team"
-    assert found["allowance"]["command"] == (
+    assert commands(found["allowance"]) == [
         'kubectl patch queues.scheduling.volcano.sh team --type=merge -p \'{"spec":{"capability":{"cpu":"4"}}}\''
-    )
-    assert found["replicas"]["patch"] == {"spec": {"minAvailable": 3, "tasks": [{"name": "worker", "replicas": 3}]}}
-    cluster.patch("queue", "team", found["allowance"]["patch"])
+    ]
+    assert patch(found["replicas"]) == {"spec": {"minAvailable": 3, "tasks": [{"name": "worker", "replicas": 3}]}}
+    cluster.patch("queue", "team", patch(found["allowance"]))
     cluster.run(5)
     assert cluster.would(file).runs
 
@@ -129,7 +130,7 @@ def test_a_quota_of_koordinator_may_allow_more() -> None:
     found = changes(cluster, wanting)
     assert found["allowance"]["says"] == "with max cpu 3 instead of 2 in the ElasticQuota team"
     assert found["request"]["says"] == "with a request of cpu 2 instead of 3 in each pod"
-    cluster.patch("elasticquota", "team", found["allowance"]["patch"])
+    cluster.patch("elasticquota", "team", patch(found["allowance"]))
     cluster.run(5)
     assert cluster.would(wanting).runs
 
@@ -150,7 +151,7 @@ def test_changes_on_random_clusters_help(seed: int) -> None:
         return
     found = changes(cluster, web(replicas, str(cpu)))
     if "replicas" in found:
-        fewer = int(found["replicas"]["command"].rpartition("=")[2])
+        fewer = patch(found["replicas"])["spec"]["replicas"]
         assert cluster.would(web(fewer, str(cpu))).runs
         assert not cluster.would(web(fewer + 1, str(cpu))).runs
     else:

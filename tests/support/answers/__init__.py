@@ -1,0 +1,2 @@
+"""Answers that are acted on: random clusters with workloads (`worlds.py`), and somebody who does what is printed
+(`follower.py`)."""
