@@ -22,7 +22,7 @@ from fairlead.core.model.kinds import Kind
 from fairlead.errors import NotFound
 from tests.support.real.audited import Lab
 from tests.support.real.contenders import node_document, pod_document
-from tests.support.real.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.support.real.control_plane import ControlPlane, real_binary
 from tests.support.real.image_root import ACCOUNT, HOUSE, Image, Pod, run_steps
 
 pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=90)]
@@ -260,43 +260,3 @@ async def _says(pod: Pod, words: str) -> bool:
 
 async def _ended(pods: list[Pod]) -> bool:
     return all(pod.process.poll() is not None for pod in pods)
-
-
-async def test_one_missing_right_holds_up_only_the_volcano_profile_beside_a_kube_profile(tmp_path: Path) -> None:
-    plane = ControlPlane(tmp_path)
-    image = await asyncio.to_thread(run_steps, HOUSE / "deploy" / "Dockerfile", tmp_path / "image")
-    pods: list[Pod] = []
-    try:
-        await asyncio.to_thread(plane.start)
-        await asyncio.to_thread(define_volcano_kinds, plane.kubeconfig)
-        async with lab_on(plane) as lab:
-            await lab.make(k.NAMESPACE, {"metadata": {"name": SPACE}})
-            helm(lab, "install", "fairlead", str(CHART), "--set", "mode=both")
-            role = json.loads(lab.kubectl("get", "clusterrole", "fairlead-system-fairlead", "-o", "json"))
-            left = [rule for rule in role["rules"] if "resourcequotas" not in rule.get("resources", ())]
-            shared = [rule for rule in role["rules"] if rule not in left]
-            kept = [
-                {**rule, "resources": others}
-                for rule in shared
-                if (others := [one for one in rule["resources"] if one != "resourcequotas"])
-            ]
-            await lab.patch(k.CLUSTER_ROLE, "fairlead-system-fairlead", {"rules": left + kept})
-            await lab.make(k.NODE, node_document("n0"))
-            pods.append(await replica(lab, image, 0))
-            batch = ours("batch")
-            batch["spec"]["schedulerName"] = "volcano"
-            try:
-                await lab.make(k.POD, ours("plain"))
-                await lab.make(k.POD, batch)
-                await lab.until(k.POD, "plain", has_node)
-                waiting = "profiles with a scheduling mode of their own wait until it may"
-                await lab.until_true(lambda: _says(pods[0], waiting), "the log says who waits")
-                assert not has_node(await lab.api.get(k.POD, "default", "batch"))
-                await lab.patch(k.CLUSTER_ROLE, "fairlead-system-fairlead", {"rules": role["rules"]})
-                await lab.until(k.POD, "batch", has_node)
-            except AssertionError as error:
-                raise AssertionError("\n".join([str(error), *(pod.log.read_text()[-2500:] for pod in pods)])) from None
-    finally:
-        for pod in pods:
-            pod.kill()
-        await asyncio.to_thread(plane.stop)
