@@ -21,6 +21,7 @@ and the shell decides what becomes of them: retry, back off or exit.
     │   ├── InternalError        500
     │   ├── StorageFull          507  nothing was written
     │   ├── NotSent              503  a write that never left this process: superseded, dropped, or not ours to send
+    │   ├── NotLeading           503  a scheduler that stands by; the details name who leads
     │   └── Unreachable          503  no answer at all, or the server is not ready
     │       └── Interrupted      503  the answer had begun when the connection broke off or fell silent
     ├── ConfigError              a configuration file is wrong; names file, path of the field and the fix
@@ -136,6 +137,10 @@ class NotSent(ApiError):
     code, reason = 503, "NotSent"
 
 
+class NotLeading(ApiError):
+    code, reason = 503, "NotLeading"
+
+
 class Unreachable(ApiError):
     code, reason = 503, "ServiceUnavailable"
 
@@ -162,6 +167,7 @@ _BY_REASON: dict[str, type[ApiError]] = {
         TooManyRequests,
         InternalError,
         StorageFull,
+        NotLeading,
         Unreachable,
     )
 }

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import ssl
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -66,8 +70,27 @@ def node_of(up: Up, name: str) -> str:
 
 def explained(scheduler: SchedulerProcess, name: str) -> tuple[int, dict[str, Any]]:
     command = [sys.executable, "-m", "fairlead", "explain", "pod", name, "-o", "json", "--server", scheduler.url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=scheduler.environment
+    )
     return done.returncode, json.loads(done.stdout or "{}")
+
+
+def fairlead(up: Up, *words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A command of somebody with a kubeconfig, who has not started the schedulers."""
+    command = [sys.executable, "-m", "fairlead", *words, "--kubeconfig", str(up.kubeconfig)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment)
+
+
+def bare(url: str, path: str, *, authorization: str = "") -> int:
+    """The code with which the port answers somebody who only knows its address."""
+    request = urllib.request.Request(url + path, headers={"Authorization": authorization} if authorization else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=ssl._create_unverified_context()) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
 
 
 UNEVENTFUL = (
@@ -136,6 +159,7 @@ def test_a_second_one_stands_by_and_takes_over(up: Up, scheduler: SchedulerProce
         second.until(lambda: second.get("/readyz") == (200, "ok"), "knowing the cluster")
         asked = answered(second)
         assert asked > 10, "it lists what there is while it stands by"
+        knows_nothing_while_it_stands_by(up, scheduler, second, tmp_path)
         assert scheduler.end(signal.SIGINT) == 0
         second.until(lambda: "became leader" in second.log.read_text(), "taking over")
         create(up, pod("two").asks(cpu="1"))
@@ -144,6 +168,62 @@ def test_a_second_one_stands_by_and_takes_over(up: Up, scheduler: SchedulerProce
         assert second.end() == 0
     finally:
         second.close()
+
+
+def knows_nothing_while_it_stands_by(
+    up: Up, leader: SchedulerProcess, standby: SchedulerProcess, tmp_path: Path
+) -> None:
+    """Questions to a replica that stands by are refused with the leader's name, and commands ask that one."""
+    code, answer = standby.get("/apis/fairlead.io/v1/namespaces/default/pods/huge/explanation")
+    assert (code, json.loads(answer)["reason"]) == (503, "NotLeading")
+    holder = in_cluster(up, lambda api: api.get(LEASE, "kube-system", "kube-scheduler"))["spec"]["holderIdentity"]
+    assert json.loads(answer)["details"]["name"] == holder
+    status = json.loads(standby.get("/apis/fairlead.io/v1/status")[1])
+    assert (status["leader"]["leading"], status["leader"]["holder"]) == (False, holder)
+    elsewhere = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}  # where no scheduler has left its token
+    for words in (["status"], ["status", "--server", standby.url]):
+        done = fairlead(up, *words, "-o", "json", environment=elsewhere)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["leader"]["holder"] == holder
+        assert json.loads(done.stdout)["leader"]["leading"]
+    code = fairlead(up, "explain", "pod", "huge", "--server", standby.url, environment=elsewhere).returncode
+    assert code == 3, "the leader knows that it waits"
+
+
+def test_a_port_on_loopback_lets_nobody_in_without_a_token_but_to_health(up: Up, scheduler: SchedulerProcess) -> None:
+    scheduler.until(lambda: scheduler.get("/readyz") == (200, "ok"), "ready")
+    assert [bare(scheduler.url, path) for path in ("/healthz", "/livez", "/readyz")] == [200, 200, 200]
+    assert bare(scheduler.url, "/metrics") == 403
+    assert bare(scheduler.url, "/configz", authorization="Bearer guessed") == 401
+    assert scheduler.get("/metrics")[0] == 200
+    assert scheduler.credentials.stat().st_mode & 0o777 == 0o600
+    assert str(scheduler.credentials) in scheduler.log.read_text()
+    assert scheduler.end() == 0
+    assert not scheduler.credentials.exists()
+
+
+def test_another_lease_in_the_configuration_ends_the_process(up: Up, scheduler: SchedulerProcess) -> None:
+    scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
+    moved = CONFIG.replace("{leaderElect: true,", "{leaderElect: true, resourceName: other,")
+    scheduler.config.write_text(moved + "podMaxBackoffSeconds: 7\n")
+    assert scheduler.process.wait(PATIENCE) == 0
+    said = scheduler.log.read_text()
+    assert "leaderElection has changed" in said
+    assert "the new configuration is in force" not in said
+    lease = in_cluster(up, lambda api: api.get(LEASE, "kube-system", "kube-scheduler"))
+    assert not lease["spec"].get("holderIdentity"), "the lease is given back"
+
+
+def test_plain_http_is_what_one_asks_for(up: Up, tmp_path: Path) -> None:
+    running = SchedulerProcess(tmp_path, up.kubeconfig, "--insecure-http", "--leader-elect=false")
+    try:
+        running.until(lambda: "serving health" in running.log.read_text(), "serving")
+        assert bare(f"http://127.0.0.1:{running.port}", "/metrics") == 200
+        assert not running.credentials.exists()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(PATIENCE) == 0
+    finally:
+        running.close()
 
 
 def test_a_lost_lease_ends_it_with_exit_code_1(up: Up, scheduler: SchedulerProcess) -> None:

@@ -19,12 +19,13 @@ from fairlead.client.client import KubeApi
 from fairlead.client.credentials import load_kubeconfig
 from fairlead.core.model import kinds as k
 from fairlead.core.model.kinds import Kind
+from fairlead.errors import NotFound
 from tests.support.real.audited import Lab
 from tests.support.real.contenders import node_document, pod_document
 from tests.support.real.control_plane import ControlPlane, real_binary
 from tests.support.real.image_root import ACCOUNT, HOUSE, Image, Pod, run_steps
 
-pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=50)]
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=90)]
 
 CHART, SPACE = HOUSE / "deploy" / "chart", "fairlead-system"
 MONITORING = [
@@ -67,7 +68,7 @@ async def test_every_object_is_accepted_and_nothing_is_left_behind(control_plane
         await lab.define(*MONITORING)
         await lab.make(k.NAMESPACE, {"metadata": {"name": SPACE}})
         before = await asyncio.to_thread(everything, lab)
-        for mode in ("second", "default", "volcano", "shards", "koordinator"):
+        for mode in ("second", "default", "both", "volcano", "shards", "koordinator"):
             sets = ("--set", f"mode={mode},{EVERYTHING}")
             printed = helm(lab, "template", "trial", str(CHART), "--kube-version", "1.36.0", *sets)
             objects = lab.plane.directory / f"{mode}.yaml"
@@ -109,6 +110,8 @@ async def replica(lab: Lab, image: Image, number: int) -> Pod:
     spec: dict[str, Any] = workload["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}" == image.user
     config = await lab.api.get(k.CONFIG_MAP, SPACE, spec["volumes"][0]["configMap"]["name"])
     token = lab.kubectl("create", "token", spec["serviceAccountName"], "-n", SPACE)
     account = {"token": token.strip(), "ca.crt": lab.plane.ca, "namespace": SPACE}
@@ -185,3 +188,75 @@ def _process_status(pod: Pod) -> str:
     """What the kernel says of the process of fairlead, which is the first of the pod's own."""
     children = Path(f"/proc/{pod.process.pid}/task/{pod.process.pid}/children").read_text().split()
     return Path(f"/proc/{children[0]}/status").read_text()
+
+
+async def test_a_change_of_mode_leaves_no_moment_in_which_two_serve_one_name(tmp_path: Path) -> None:
+    """From beside kube-scheduler into its place, with replicas of both modes alive, as a rollout has them."""
+    plane = ControlPlane(tmp_path)
+    image = await asyncio.to_thread(run_steps, HOUSE / "deploy" / "Dockerfile", tmp_path / "image")
+    pods: list[Pod] = []
+    try:
+        await asyncio.to_thread(plane.start)
+        async with lab_on(plane) as lab:
+            await lab.make(k.NAMESPACE, {"metadata": {"name": SPACE}})
+            await lab.make(k.NODE, node_document("n0"))
+            helm(lab, "install", "fairlead", str(CHART))
+            before = await lab.api.get(k.DEPLOYMENT, SPACE, "fairlead")
+            pods += [await replica(lab, image, number) for number in (0, 1)]
+            await lab.make(k.POD, ours("first"))
+            try:
+                await lab.until(k.POD, "first", has_node)
+                own = await holder(lab, SPACE, "fairlead")
+                helm(lab, "upgrade", "fairlead", str(CHART), "--set", "mode=default")
+                after = await lab.api.get(k.DEPLOYMENT, SPACE, "fairlead")
+                assert _at_start(before) != _at_start(after), "another mode makes new pods"
+                pods.append(await replica(lab, image, 2))
+                await lab.make(k.POD, ours("second"))
+                await lab.until(k.POD, "second", has_node)
+                await lab.until_true(lambda: _says(pods[2], "this account may do all"), "the new replica runs")
+                assert await holder(lab, SPACE, "fairlead") == own, "the old one leads until it ends"
+                assert not await holder(lab, "kube-system", "kube-scheduler"), "and the new one waits for it"
+                config = await lab.api.get(k.CONFIG_MAP, SPACE, "fairlead")
+                for number in (0, 1):  # as a kubelet brings the new ConfigMap into the pods that are still there
+                    (tmp_path / f"pod-{number}" / "volume-0" / "scheduler.yaml").write_text(
+                        config["data"]["scheduler.yaml"]
+                    )
+                await lab.until_true(lambda: _ended(pods[:2]), "both old replicas end by themselves")
+                plain = pod_document("plain", cpu="1m")
+                await lab.make(k.POD, plain)
+                await lab.make(k.POD, ours("third"))
+                for name in ("plain", "third"):
+                    await lab.until(k.POD, name, has_node)
+                both = {await holder(lab, SPACE, "fairlead"), await holder(lab, "kube-system", "kube-scheduler")}
+                assert len(both) == 1, "one process holds both leases"
+                assert both != {own}
+            except AssertionError as error:
+                raise AssertionError("\n".join([str(error), *(pod.log.read_text()[-2500:] for pod in pods)])) from None
+    finally:
+        for pod in pods:
+            pod.kill()
+        await asyncio.to_thread(plane.stop)
+    assert [pod.process.returncode for pod in pods[:2]] == [0, 0]
+    assert all("leaderElection has changed" in pod.log.read_text() for pod in pods[:2])
+    assert not any(" is forbidden" in pod.log.read_text() for pod in pods[2:])
+
+
+async def holder(lab: Lab, namespace: str, name: str) -> str:
+    """Who holds a lease; empty if nobody does."""
+    try:
+        lease = await lab.api.get(k.LEASE, namespace, name)
+    except NotFound:
+        return ""
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def _at_start(workload: dict[str, Any]) -> str:
+    return str(workload["spec"]["template"]["metadata"]["annotations"]["fairlead.io/at-start"])
+
+
+async def _says(pod: Pod, words: str) -> bool:
+    return words in pod.log.read_text()
+
+
+async def _ended(pods: list[Pod]) -> bool:
+    return all(pod.process.poll() is not None for pod in pods)

@@ -116,8 +116,8 @@ def _tried_from_a_terminal(reader: Reader) -> None:
         reader.type("kubectl run hello")
         reader.until("get pod hello -o wide", "n0")
         assert "n0" in reader.type("kubectl get pod hello")
-        assert "n0" in reader.type("fairlead explain pod hello", more=f" --server http://127.0.0.1:{reader.port}")
-        assert "leads" in reader.type("fairlead status", more=f" --server http://127.0.0.1:{reader.port}")
+        assert "n0" in reader.type("fairlead explain pod hello", more=f" --server https://127.0.0.1:{reader.port}")
+        assert "leads" in reader.type("fairlead status", more=f" --server https://127.0.0.1:{reader.port}")
 
 
 def _installed_and_looked_at(reader: Reader) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -136,7 +137,8 @@ class PageShell:
             return (self.directory / lasting.command.split()[2]).exists()
         port = re.search(r"--secure-port[ =](\d+)", lasting.command)
         try:
-            with urlopen(f"http://127.0.0.1:{port[1] if port else 10259}/readyz", timeout=5) as answer:
+            url = f"https://127.0.0.1:{port[1] if port else 10259}/readyz"  # health is open to everybody
+            with urlopen(url, timeout=5, context=ssl._create_unverified_context()) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False

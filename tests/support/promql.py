@@ -7,6 +7,7 @@ Prometheus keeps them, a name and labels with a value; `rate` and `increase` are
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +18,13 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 FILES = Path(__file__).resolve().parents[2] / "deploy" / "chart" / "files"
+_OURS = re.compile(r'\bOURS,?|namespace=~"\$namespace",job=~"\$job",instance=~"\$instance",?')
+"""What selects the release; a scheduler that is asked directly does not serve these labels."""
 Labels = tuple[tuple[str, str], ...]
 Vector = dict[Labels, float]
-_AGGREGATES: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
+_AGGREGATES: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min}
+OF_THE_TARGET = frozenset({"pod", "instance"})
+"""Labels that Prometheus adds to what it scrapes."""
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda one, other: one < other, ">": lambda one, other: one > other, "==": lambda one, other: one == other,
 }  # fmt: skip
@@ -29,14 +34,14 @@ def board_queries() -> Iterator[str]:
     """Those of the shipped Grafana board."""
     for panel in json.loads((FILES / "dashboard.json").read_text())["panels"]:
         for target in panel["targets"]:
-            yield target["expr"]
+            yield _OURS.sub("", target["expr"]).replace("{}", "")
 
 
 def alert_queries() -> Iterator[str]:
     """Those of the shipped alerts."""
     for group in yaml.safe_load((FILES / "alerts.yaml").read_text())["groups"]:
         for rule in group["rules"]:
-            yield rule["expr"]
+            yield _OURS.sub("", rule["expr"]).replace("{}", "")
 
 
 class Prometheus:
@@ -66,10 +71,12 @@ class Prometheus:
         raise AssertionError(f"no shipped query has used {type(node).__name__} yet")
 
     def _selected(self, series: dict[str, Vector], selector: Any) -> Vector:
-        wanted = [(one.name, one.value) for one in selector.matchers.matchers]
+        if selector.name == "up":  # who answers is up
+            return {(): 1.0}
         found = series.get(selector.name)
         assert found is not None, f"{selector.name} is not served"
-        return {labels: value for labels, value in found.items() if all(pair in labels for pair in wanted)}
+        wanted = selector.matchers.matchers
+        return {labels: value for labels, value in found.items() if all(_matches(one, dict(labels)) for one in wanted)}
 
     def _call(self, name: str, args: list[Any]) -> Vector:
         if name in ("rate", "increase"):
@@ -92,8 +99,15 @@ class Prometheus:
         for labels, value in inner.items():
             groups[tuple(pair for pair in labels if pair[0] in by)].append(value)
         for labels in groups:
-            assert {name for name, _ in labels} == by, f"{node}: there are only labels {labels}"
+            assert {name for name, _ in labels} == by - OF_THE_TARGET, f"{node}: there are only labels {labels}"
         return {labels: _AGGREGATES[str(node.op)](values) for labels, values in groups.items()}
+
+
+def _matches(matcher: Any, labels: dict[str, str]) -> bool:
+    value, operator = labels.get(matcher.name, ""), str(matcher.op).rpartition(".")[2]
+    if operator in ("Equal", "NotEqual"):
+        return bool(value == matcher.value) == (operator == "Equal")
+    return bool(re.fullmatch(matcher.value, value)) == (operator == "Re")
 
 
 def _series(text: str) -> dict[str, Vector]:
@@ -123,9 +137,11 @@ def _quantile(share: float, buckets: Vector) -> Vector:
 def _joined(operator: str, one: Any, other: Any) -> Vector:
     if operator == "or":
         return {**other, **one}
+    if operator == "unless":
+        return {} if other else one
     if operator == "and":
         return {labels: value for labels, value in one.items() if labels in other}
     assert not isinstance(other, dict), "no shipped query has computed with two vectors yet"
-    if operator == "/":
-        return {labels: value / other for labels, value in one.items()}
+    if operator in ("/", "*"):
+        return {labels: value / other if operator == "/" else value * other for labels, value in one.items()}
     return {labels: value for labels, value in one.items() if _COMPARISONS[operator](value, other)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -17,11 +18,11 @@ import yaml
 from fairlead import __version__
 from fairlead.runtime import api_health, metrics
 from fairlead.runtime.metrics import Name
-from tests.support.promql import alert_queries, board_queries
+from tests.support.promql import OF_THE_TARGET, alert_queries, board_queries
 
 HOUSE = Path(__file__).resolve().parents[2]
 CHART = HOUSE / "deploy" / "chart"
-PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
+PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes", "up"}
 PARTS = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -55,7 +56,8 @@ def test_a_query_is_about_metrics_and_labels_that_are_served(query: str) -> None
             assert matcher.name in known[name], f"{name} has no label {matcher.name}"
     for words in re.findall(r"by \(([^)]*)\)", query):
         labels = {label.strip() for label in words.split(",")}
-        assert any(labels <= {*known[PARTS.sub("", one.name)], "le"} for one in found), f"{query}: {labels}"
+        allowed = [{*known[PARTS.sub("", one.name)], "le", *OF_THE_TARGET} for one in found]
+        assert any(labels <= names for names in allowed), f"{query}: {labels}"
 
 
 def test_roles_of_the_chart_are_those_of_the_table() -> None:
@@ -119,3 +121,23 @@ def test_system_packages_are_installed_only_if_that_is_asked_for(tmp_path: Path)
         done = subprocess.run(["/bin/bash", script], env=environment, capture_output=True, text=True, check=False)
         assert ("INSTALL=1" in done.stderr) is not bool(install)
         assert called.exists() is bool(install)
+
+
+def test_every_query_is_about_the_release_alone() -> None:
+    """Beside kube-scheduler, whose names the metrics have, a sum of both would mean nothing."""
+    alerts = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    board = json.loads((CHART / "files" / "dashboard.json").read_text())
+    queries = [(rule["expr"], "OURS") for rule in alerts]
+    queries += [(target["expr"], "$job") for panel in board["panels"] for target in panel["targets"]]
+    for query, mark in queries:
+        plain = query.replace("OURS,", "").replace("{OURS}", "")
+        assert query.count(mark) == len(list(selectors(promql_parser.parse(plain)))), query
+    assert {one["name"] for one in board["templating"]["list"]} == {"datasource", "namespace", "job", "instance"}
+
+
+def test_every_alert_has_a_section_on_the_page_that_it_links_to() -> None:
+    page = (HOUSE / "docs" / "operations.md").read_text()
+    alerts = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    for rule in alerts:
+        assert rule["annotations"]["runbook_url"] == f"RUNBOOKS#{rule['alert'].lower()}"
+        assert f"### {rule['alert']}\n" in page, rule["alert"]

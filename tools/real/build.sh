@@ -16,7 +16,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/real"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl koord-scheduler koordinator-definitions)
+[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kubeadm kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl koord-scheduler koordinator-definitions)
 
 # What a module pins: the version of the one thing it is there for.
 pinned() { awk -v module="$2" '$1 == module || $2 == module {print $1 == module ? $2 : $3; exit}' "$here/$1/go.mod"; }
@@ -29,6 +29,7 @@ module_of() {
     case $1 in
         etcd | kubectl | kube-apiserver | kube-scheduler | kube-controller-manager) echo kubernetes ;;
         kube-apiserver-next | kube-scheduler-next) echo next ;;
+        kubeadm) echo kubeadm ;;
         helm) echo helm ;;
         vc-scheduler | vc-controller-manager | vcctl) echo volcano ;;
         koord-scheduler) echo koordinator ;;
@@ -37,7 +38,7 @@ module_of() {
 }
 
 command -v go >/dev/null || { echo "tools/real/build.sh: Go is needed to build the real control plane (or set KUBEBUILDER_ASSETS)" >&2; exit 1; }
-all=$(for module in kubernetes next helm volcano koordinator; do pins "$module"; done; echo "${KUBEBUILDER_ASSETS:-}")
+all=$(for module in kubernetes kubeadm next helm volcano koordinator; do pins "$module"; done; echo "${KUBEBUILDER_ASSETS:-}")
 links="$cache/links-$(sha256sum <<<"$all" | cut -c 1-12)"
 mkdir -p "$links"
 exec 9>"$cache/.lock"

@@ -13,8 +13,8 @@
 {{- end -}}
 
 {{- define "fairlead.mode" -}}
-{{- if not (has .Values.mode (list "second" "default" "volcano" "shards" "koordinator")) -}}
-{{- fail (printf "mode %q is none of second, default, volcano, shards, koordinator" .Values.mode) -}}
+{{- if not (has .Values.mode (list "second" "default" "both" "volcano" "shards" "koordinator")) -}}
+{{- fail (printf "mode %q is none of second, default, both, volcano, shards, koordinator" .Values.mode) -}}
 {{- end -}}
 {{- .Values.mode -}}
 {{- end -}}
@@ -47,7 +47,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* In kube-scheduler's place its own lease is taken, so that never both lead. */}}
+{{/* The release has a lease of its own in every mode, so that replicas of two modes never serve one name. In
+kube-scheduler's place that of kube-scheduler is taken besides, so that never both lead. */}}
+{{- define "fairlead.ownLease" -}}
+{{ .Release.Namespace }}/{{ include "fairlead.fullname" . }}
+{{- end -}}
 {{- define "fairlead.leaseName" -}}
 {{- if eq (include "fairlead.mode" .) "default" -}}kube-scheduler{{- else -}}{{ include "fairlead.fullname" . }}{{- end -}}
 {{- end -}}
@@ -58,5 +62,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.leaderElect (ne (include "fairlead.mode" .) "shards") -}}true{{- end -}}
 {{- end -}}
 {{- define "fairlead.rounds" -}}
-{{- if has (include "fairlead.mode" .) (list "volcano" "shards") -}}true{{- end -}}
+{{- if has (include "fairlead.mode" .) (list "both" "volcano" "shards") -}}true{{- end -}}
+{{- end -}}
+
+{{/* What of the configuration is not taken over while a process runs: another value of it makes new pods. */}}
+{{- define "fairlead.atStart" -}}
+{{- $config := dict -}}
+{{- if .Values.config -}}
+{{- $config = fromYaml .Values.config -}}
+{{- end -}}
+{{- $lease := list (include "fairlead.mode" .) .Values.leaderElect (include "fairlead.leaseName" .) -}}
+{{- list $lease .Values.clientConnection $config.leaderElection $config.clientConnection | toJson | sha256sum -}}
+{{- end -}}
+
+{{- define "fairlead.image" -}}
+{{- .Values.image.repository -}}
+{{- if .Values.image.digest -}}@{{ .Values.image.digest }}{{- else -}}:{{ .Values.image.tag | default .Chart.AppVersion }}{{- end -}}
 {{- end -}}

@@ -72,6 +72,7 @@ class SchedulerAssembly:
         self._options = options
         self._plugins = tuple(map(_usable, plugins))
         self._view: DocView | None = None
+        self._watchers: list[ConfigWatcher[Any]] = []
         if config is not None:
             self._make_plugins(config)
 
@@ -144,6 +145,15 @@ class SchedulerAssembly:
         self._make_plugins(config)
         return config
 
+    @property
+    def refused(self) -> list[str]:
+        """What is wrong with files that cannot be used as they are now."""
+        return [watcher.trouble for watcher in self._watchers if watcher.trouble]
+
+    def follow(self, watcher: ConfigWatcher[KubeConfig]) -> None:
+        """Count the file of the kube profiles among those that may be `refused`."""
+        self._watchers.append(watcher)
+
     def look_at(self, watcher: ConfigWatcher[KubeConfig]) -> Reload | None:
         """A Look at the file of the kube profiles."""
         changed = watcher.look() is ReloadOutcome.CHANGED
@@ -151,8 +161,10 @@ class SchedulerAssembly:
 
     def looks_of_setups(self, notify: Notify) -> list[Look]:
         """A Look at the file of each setup that has one."""
-        watchers = [(at, setup.watcher(notify)) for at, setup in enumerate(self.setups)]
-        return [partial(self._look_at_setup, at, watcher) for at, watcher in watchers if watcher is not None]
+        found = [(at, setup.watcher(notify)) for at, setup in enumerate(self.setups)]
+        watchers = [(at, watcher) for at, watcher in found if watcher is not None]
+        self._watchers += [watcher for _, watcher in watchers]
+        return [partial(self._look_at_setup, at, watcher) for at, watcher in watchers]
 
     def _look_at_setup(self, at: int, watcher: ConfigWatcher[Any]) -> Reload | None:
         changed = watcher.look() is ReloadOutcome.CHANGED

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead import __version__
-from fairlead.errors import ApiError, ConfigError, FairleadError
+from fairlead.console.cluster_access import cluster_options
+from fairlead.console.scheduler_search import NotAScheduler, SchedulerChoice, first_answer, server_options
+from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
@@ -49,33 +51,22 @@ _MOST_EXPLAINED = 200
     metavar="FILE",
     help="The scheduler's configuration file.  [default: the running scheduler's configuration]",
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The cluster.  [default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config]",
-)
-@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
-@click.option("--server", metavar="URL", help="The port of a running `fairlead scheduler`.  [default: port 10259 here]")
+@cluster_options
+@server_options
 @click.option("--anonymous", is_flag=True, help="Replace names of objects, labels and images by numbers.")
-def bug_report_command(
-    output: Path | None,
-    config: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None,
-    anonymous: bool,
-) -> None:
+def bug_report_command(output: Path | None, config: Path | None, anonymous: bool, **options: Any) -> None:
     """Pack state, effective configuration and versions into one archive, without secrets.
 
-    What cannot be had (no cluster, no scheduler) is left out, and `versions.json` says so.
+    What cannot be had (no cluster, no scheduler, no right) is left out, and standard error and `versions.json` say so.
     """
-    files = asyncio.run(_gather(config, kubeconfig, context, server, anonymous=anonymous))
+    files, missing = asyncio.run(_gather(config, SchedulerChoice.of(options), anonymous=anonymous))
     path = output or Path(time.strftime("fairlead-bug-report-%Y%m%d-%H%M%S.tar.gz"))
     try:
         write_archive(path, files)
     except OSError as error:
         raise FairleadError(f"{path} cannot be written: {error.strerror}") from error
+    for one in missing:
+        click.echo(f"missing: {one}", err=True)
     click.echo(f"wrote {path}: {', '.join(files)}", err=True)
     click.echo(str(path))
 
@@ -90,29 +81,28 @@ def write_archive(path: Path, files: dict[str, bytes]) -> None:
 
 
 async def _gather(
-    config: Path | None, kubeconfig: Path | None, context: str | None, server: str | None, *, anonymous: bool
-) -> dict[str, bytes]:
+    config: Path | None, asked: SchedulerChoice, *, anonymous: bool
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files of the archive, and what it lacks."""
     from fairlead.cluster.store.redaction import Redactor
 
     missing: list[str] = []
     files: dict[str, bytes] = {}
     redaction = Redactor(anonymous=anonymous)
     facts = versions()
-    cluster = _cluster(kubeconfig, context, missing)
+    cluster = _cluster(asked, missing)
     if cluster is not None:
         try:
             files |= await _objects(cluster, facts, redaction, missing)
         finally:
             await cluster.close()
-    scheduler = await _scheduler(server)
-    if scheduler is None:
-        missing.append("no running scheduler")
-    else:
-        files |= scheduler
+    if not anonymous:  # an explanation is words, and words have names in them
+        files["explanations.json"] = await _explanations(asked, files, missing)
+    files |= await _scheduler(asked, missing)
     if config is not None:
         files["configuration.yaml"] = _configuration(config)
     facts["missing"] = missing
-    return {"versions.json": json.dumps(facts, indent=2).encode(), **files}
+    return {"versions.json": json.dumps(facts, indent=2).encode(), **files}, missing
 
 
 def versions() -> dict[str, Any]:
@@ -147,16 +137,16 @@ def _configuration(path: Path) -> bytes:
     return yaml.safe_dump(without_key_material(document), sort_keys=True).encode()
 
 
-def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -> KubeApi | None:
+def _cluster(asked: SchedulerChoice, missing: list[str]) -> KubeApi | None:
     from fairlead.client.client import KubeApi
     from fairlead.client.credentials import connect
 
     try:
-        return KubeApi(connect(None if kubeconfig is None else str(kubeconfig), context), attempts=2)
+        return KubeApi(connect(None if asked.kubeconfig is None else str(asked.kubeconfig), asked.context), attempts=2)
     except ConfigError as error:
-        if kubeconfig is not None:
+        if asked.kubeconfig is not None:
             raise
-        missing.append(f"no cluster: {error}")
+        missing.append(f"objects: no cluster: {error}")
         return None
 
 
@@ -178,39 +168,52 @@ async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing:
             missing.append(f"{kind.resource}: {error.message}")
             continue
         files[f"objects/{kind.resource}.json"] = json.dumps(items, indent=1).encode()
-    files["explanations.json"] = await _explanations(api, files, redaction)
     return files
 
 
-async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -> bytes:
+async def _explanations(asked: SchedulerChoice, files: dict[str, bytes], missing: list[str]) -> bytes:
+    """Why pods wait, from the scheduler that knows them; a pod that it does not know is left out."""
     from fairlead.cluster.server.explaining import explanation_path
 
+    waiting = [
+        item["metadata"]
+        for item in json.loads(files.get("objects/pods.json", b"[]"))
+        if not item.get("spec", {}).get("nodeName")
+    ]
     found: list[Any] = []
-    for item in json.loads(files.get("objects/pods.json", b"[]")):
-        if len(found) == _MOST_EXPLAINED or item.get("spec", {}).get("nodeName") or redaction.anonymous:
-            continue
-        try:
-            path = explanation_path(item["metadata"].get("namespace", "default"), item["metadata"]["name"])
-            found.append(json.loads(await api.raw(path)))
-        except (ApiError, json.JSONDecodeError):
-            break
+
+    async def explained(api: KubeApi) -> None:
+        for metadata in waiting[:_MOST_EXPLAINED]:
+            path = explanation_path(metadata.get("namespace", "default"), metadata["name"])
+            try:
+                found.append(json.loads(await api.raw(path)))
+            except NotFound as error:
+                if error.details.get("kind") != "pods":
+                    raise
+
+    try:
+        if waiting:
+            await first_answer(asked, explained)
+    except FairleadError as error:
+        missing.append(f"explanations.json: {error}")
     return json.dumps(found, indent=1).encode()
 
 
-async def _scheduler(server: str | None) -> dict[str, bytes] | None:
-    from fairlead.client.client import KubeApi
-    from fairlead.client.credentials import Connection
+async def _scheduler(asked: SchedulerChoice, missing: list[str]) -> dict[str, bytes]:
+    """What only the scheduler's own port says: its configuration and metrics."""
     from fairlead.cluster.store.redaction import without_key_material
-    from fairlead.console.explanations import OPS_PORT
 
-    api = KubeApi(Connection.to(server or OPS_PORT, insecure=True), attempts=1)
-    try:
-        config = json.loads(await api.raw("/configz"))["componentconfig"]
+    async def own(api: KubeApi) -> dict[str, bytes]:
+        config = json.loads(await api.raw("/configz")).get("componentconfig")
+        if config is None:
+            raise NotAScheduler(f"{api.connection} is not a fairlead")
         return {
             "configuration.yaml": json.dumps(without_key_material(config), indent=2).encode(),
             "metrics.txt": await api.raw("/metrics", accept="text/plain"),
         }
-    except (ApiError, json.JSONDecodeError, KeyError):
-        return None
-    finally:
-        await api.close()
+
+    try:
+        return await first_answer(asked, own)
+    except FairleadError as error:
+        missing.append(f"configuration and metrics of the running scheduler: {error}")
+        return {}

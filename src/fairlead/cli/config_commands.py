@@ -45,7 +45,7 @@ def config_group() -> None:
 
 
 @config_group.command("check")
-@click.argument("file", type=click.Path())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--queues",
     metavar="FILE",
@@ -60,7 +60,7 @@ def config_group() -> None:
 @click.option("--strict", is_flag=True, help="Volcano: exit code 1 for traps too.")
 @_gates
 def check_command(
-    file: str,
+    files: tuple[str, ...],
     queues: tuple[str, ...],
     kubeconfig: str | None,
     context: str | None,
@@ -68,20 +68,24 @@ def check_command(
     strict: bool,
     gates: Gates,
 ) -> None:
-    """Say whether FILE can be used.
+    """Say whether each FILE can be used.
 
     FILE is a KubeSchedulerConfiguration, a legacy Policy, or a volcano-scheduler.conf (or the ConfigMap with one; or
     the name of a preset: default, shipped, kube-batch). For Volcano it also lists the traps in it: what is legal and
     will not do what one would expect. With queues it lists what they promise and cannot keep, and which groups can
     never start.
     """
-    source = volcano_source(file)
-    if source is not None:
-        objects = partial(_objects, queues, kubeconfig, context)
-        sys.exit(check_volcano(source, objects=objects, compatible=compatible, strict=strict))
-    config = _read(file, gates)
-    names = ", ".join(profile.scheduler_name for profile in config.profiles)
-    click.echo(f"{file}: fine; {len(config.profiles)} profile{'s'[: len(config.profiles) != 1]}: {names}")
+    worst = 0
+    for file in files:
+        source = volcano_source(file)
+        if source is not None:
+            objects = partial(_objects, queues, kubeconfig, context)
+            worst = max(worst, check_volcano(source, objects=objects, compatible=compatible, strict=strict))
+            continue
+        config = _read(file, gates)
+        names = ", ".join(profile.scheduler_name for profile in config.profiles)
+        click.echo(f"{file}: fine; {len(config.profiles)} profile{'s'[: len(config.profiles) != 1]}: {names}")
+    sys.exit(worst)
 
 
 def _objects(queues: tuple[str, ...], kubeconfig: str | None, context: str | None) -> Objects | None:

@@ -8,11 +8,13 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import orjson
 
+from fairlead.console.cluster_access import cluster_options
+from fairlead.console.scheduler_search import SchedulerChoice, server_options
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -30,10 +32,10 @@ _LOOK = 0.2
 
 @click.command("record")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")
-@click.option("--context", metavar="NAME", help="Which of the kubeconfig's contexts.")
+@cluster_options
+@server_options
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.  [default: on Ctrl-C]")
-def record_command(file: Path, kubeconfig: str | None, context: str | None, count: int | None) -> None:
+def record_command(file: Path, count: int | None, **options: Any) -> None:
     """Record the decisions of a live cluster's schedulers in FILE, until interrupted.
 
     \b
@@ -45,18 +47,23 @@ def record_command(file: Path, kubeconfig: str | None, context: str | None, coun
     """
     from fairlead.client.credentials import connect
 
-    connection = connect(kubeconfig, context)
-    recording = Recording(file, count)
+    asked = SchedulerChoice.of(options)
+    connection = connect(None if asked.kubeconfig is None else str(asked.kubeconfig), asked.context)
+    recording = Recording(file, count, asked)
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(recording.run(connection))
     click.echo(f"recorded {recording.made} decisions in {file}; try: fairlead replay {file}")
 
 
+_ANYBODY = SchedulerChoice()
+
+
 class Recording:
     """A file being written."""
 
-    def __init__(self, file: Path, count: int | None = None) -> None:
-        self._path = file
+    def __init__(self, file: Path, count: int | None = None, asked: SchedulerChoice = _ANYBODY) -> None:
+        """`asked` says which scheduler explains its decisions."""
+        self._path, self._asked = file, asked
         self._count = count
         self._unknown = 0
         self.made = 0
@@ -72,14 +79,14 @@ class Recording:
         follower = mirror.follow(WATCHES, awake.set)
         following = asyncio.create_task(mirror.run(), name="mirror")
         try:
-            await self._write(connection, follower, awake)
+            await self._write(follower, awake)
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
             await api.close()
 
-    async def _write(self, connection: Connection, follower: Follower, awake: asyncio.Event) -> None:
+    async def _write(self, follower: Follower, awake: asyncio.Event) -> None:
         from fairlead.kube.replay.commit_order import CommitOrder
         from fairlead.kube.replay.recorder import DecisionRecorder
 
@@ -93,7 +100,7 @@ class Recording:
             try:
                 while True:
                     for scenario in recorder.take_changes(follower.drain()):
-                        await self._add(scenario, connection, order)
+                        await self._add(scenario, order)
                         if self._is_enough(order):
                             break
                     self._write_out(order.ready(_now()), file)
@@ -115,11 +122,11 @@ class Recording:
         except OSError as error:
             raise FairleadError(f"{self._path}: {error.strerror}") from error
 
-    async def _add(self, scenario: Doc, connection: Connection, order: CommitOrder) -> None:
+    async def _add(self, scenario: Doc, order: CommitOrder) -> None:
         from fairlead.kube.replay.recorder import explains, with_explanation
 
         (decision,) = scenario["decisions"]
-        explanation, sequence = await self._explanation(decision, connection), None
+        explanation, sequence = await self._explanation(decision), None
         if explanation is not None and explains(explanation, decision):
             scenario, sequence = with_explanation(scenario, explanation), explanation.get("sequence")
         order.add(scenario, sequence, _now())
@@ -133,16 +140,15 @@ class Recording:
         if scenarios:
             file.flush()
 
-    async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
+    async def _explanation(self, decision: Doc) -> Doc | None:
         """What the scheduler says of a decision, if it is one of ours and answers."""
-        from fairlead.client.credentials import Connection
-        from fairlead.console.explanations import OPS_PORT, ask
+        from fairlead.console.explanations import ask
 
         if self._unknown >= _PATIENCE:
             return None
         metadata = decision["pod"]["metadata"]
         try:
-            found = await ask([connection, Connection.to(OPS_PORT)], metadata["namespace"], metadata["name"])
+            found = await ask(self._asked, metadata["namespace"], metadata["name"])
         except FairleadError:
             self._unknown += 1
             return None

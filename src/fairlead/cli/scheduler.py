@@ -7,16 +7,23 @@ on SIGTERM and SIGINT, and with 1 when the lease is lost; the next process in li
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
+from fairlead.console.command_group import exit_code_of
 from fairlead.core.model.durations import parse_duration
 from fairlead.errors import FairleadError
 from fairlead.volcano.cli.flags import volcano_options, volcano_setup
+
+if TYPE_CHECKING:
+    from fairlead.cli.scheduler_flags import SchedulerFlags
+    from fairlead.kube.config.records import KubeConfig
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,7 +61,17 @@ def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
 
 
 class _KubeFlags(click.Command):
-    """Rejects flags of kube-scheduler that mean nothing here, and says why."""
+    """Names the flags of kube-scheduler that mean nothing here, and logs in the form that was asked for to the end."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What ends the process is JSON too where the log is."""
+        try:
+            return super().invoke(ctx)
+        except FairleadError as error:
+            if ctx.params.get("form") != "json":
+                raise
+            logging.getLogger("fairlead.scheduler").error("%s", error)
+            sys.exit(exit_code_of(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -132,25 +149,35 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Where to serve health, metrics and explanations.",
 )
 @click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0 turns it off.")
-@click.option("--tls-cert-file", type=_FILE, metavar="FILE", help="Certificate of that port.")
+@click.option(
+    "--tls-cert-file",
+    type=_FILE,
+    metavar="FILE",
+    help="Certificate of that port. Read again when it changes.  [default: one that is made at the start]",
+)
 @click.option("--tls-private-key-file", type=_FILE, metavar="FILE", help="Key of that certificate.")
 @click.option(
     "--authentication-token-file",
     type=_FILE,
     metavar="FILE",
-    help="Bearer token for that port, in the place of asking the API server who may use it.",
+    help="Bearer token for that port, read again when it changes, in the place of asking the API server.",
+)
+@click.option(
+    "--insecure-http",
+    is_flag=True,
+    help="Serve that port on loopback without TLS and without tokens, to every program of the machine.",
 )
 @click.option(
     "--authentication-kubeconfig",
     type=_FILE,
     metavar="FILE",
-    help="Where tokens are reviewed when the port is not on loopback.  [default: the cluster]",
+    help="Where the tokens of those who use the port are reviewed.  [default: the cluster]",
 )
 @click.option(
     "--authorization-kubeconfig",
     type=_FILE,
     metavar="FILE",
-    help="Where access is reviewed then.  [default: the cluster]",
+    help="Where their access is reviewed.  [default: the cluster]",
 )
 @click.option(
     "--authorization-always-allow-paths",
@@ -185,6 +212,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @_leader_flag("retry-period", "Time between two tries.")
 @click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
 @click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
+@click.option(
+    "--leader-elect-first",
+    "first_lease",
+    callback=_namespaced,
+    metavar="NAMESPACE/NAME",
+    help="Take this lease first, and act only while holding both.",
+)
 @gates_option("A=true,B=false.")
 @compatible_option
 @volcano_options
@@ -235,6 +269,7 @@ def scheduler_command(**flags: Any) -> None:
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
+    _check_insecure_http(flags)
     if sum(flags[name] is not None for name in _SOURCES) > 1:
         named = " and ".join([", ".join(map(_spelt, _SOURCES[:-1])), _spelt(_SOURCES[-1])])
         raise click.UsageError(f"{named} exclude each other")
@@ -243,6 +278,8 @@ def scheduler_command(**flags: Any) -> None:
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")
     asked = SchedulerFlags.of(flags, volcano)
+    if asked.port.insecure_http and not asked.port.on_loopback:
+        raise click.UsageError(f"--insecure-http is for loopback, and --bind-address is {asked.port.bind_address}")
     config, port = effective_config(asked), asked.port
     if flags["write_config_to"] is not None:
         try:
@@ -252,7 +289,35 @@ def scheduler_command(**flags: Any) -> None:
                 f"{flags['write_config_to']} cannot be written: {error.strerror}", param_hint="'--write-config-to'"
             ) from None
         return
+    _say_what_starts(asked, config)
     try:
         asyncio.run(run(asked, config))
     except OSError as error:
         raise FairleadError(f"cannot listen on {port.bind_address}:{port.secure_port}: {error.strerror}") from error
+
+
+def _say_what_starts(asked: SchedulerFlags, config: KubeConfig) -> None:
+    """The first line of the log: what runs, by which file, for whom and in which role."""
+    from fairlead import __version__
+
+    volcano, election = asked.volcano, config.leader_election
+    modes = [*(["kube"] if volcano is None or not volcano.only else []), *(["volcano"] if volcano is not None else [])]
+    profiles = [profile.scheduler_name for profile in config.profiles] if "kube" in modes else []
+    names = [*profiles, *(volcano.scheduler_names if volcano is not None else ())]
+    leases = ["/".join(asked.first_lease)] if asked.first_lease is not None else []
+    leases += [f"{election.resource_namespace}/{election.resource_name}"]
+    about = {
+        "version": __version__,
+        "modes": ",".join(modes),
+        "profiles": ",".join(names),
+        "config": str(asked.config.config or asked.config.policy_config_file or "none"),
+        "role": f"stands for {','.join(leases)}" if election.leader_elect else "acts without a lease",
+    }
+    logging.getLogger("fairlead.scheduler").info("fairlead scheduler starts", extra=about)
+
+
+def _check_insecure_http(flags: dict[str, Any]) -> None:
+    """Who asks for plain HTTP asks for no certificate and no token."""
+    for name in ("tls_cert_file", "authentication_token_file"):
+        if flags["insecure_http"] and flags[name] is not None:
+            raise click.UsageError(f"--insecure-http and --{name.replace('_', '-')} exclude each other")

@@ -62,6 +62,7 @@ class PortFlags:
     authentication_kubeconfig: Path | None
     authorization_kubeconfig: Path | None
     authorization_always_allow_paths: tuple[str, ...]
+    insecure_http: bool
 
     @property
     def on_loopback(self) -> bool:
@@ -73,7 +74,7 @@ class PortFlags:
     @property
     def asks_who(self) -> bool:
         """Whether the API server is asked who may use the port."""
-        return bool(self.secure_port) and not self.on_loopback and self.authentication_token_file is None
+        return bool(self.secure_port) and not self.insecure_http and self.authentication_token_file is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ class SchedulerFlags:
     volcano_controllers: bool
     replace_refused_pods: bool
     evictions_in: tuple[str, str] | None
+    first_lease: tuple[str, str] | None
+    """Namespace and name of a lease that is taken before that of the configuration, and kept beside it."""
     tracing_endpoint: str | None
     unschedulable_limit: float
     verbosity: int
@@ -103,6 +106,7 @@ class SchedulerFlags:
             volcano_controllers=flags["volcano_controllers"],
             replace_refused_pods=flags["replace_refused_pods"],
             evictions_in=flags["evictions_in"],
+            first_lease=flags["first_lease"],
             tracing_endpoint=flags["tracing_endpoint"],
             unschedulable_limit=flags["unschedulable_limit"],
             verbosity=flags["verbosity"],

@@ -24,15 +24,17 @@ from fairlead.assembly.registry import BUILT_IN
 from fairlead.assembly.schedulers import Look, SchedulerAssembly
 from fairlead.cli.dumping import ApiState, compare, dump
 from fairlead.cli.observation import SchedulerObservation
+from fairlead.cli.refusals import announce_on
 from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
-from fairlead.cli.scheduler_port import guard_of, tls_of
+from fairlead.cli.scheduler_election import elector_of, leading_of, not_leading, vitals_of
+from fairlead.cli.scheduler_port import Port
 from fairlead.client.client import KubeApi
 from fairlead.client.retry import Throttle
 from fairlead.cluster.kubelets.refused_pods import RefusedPods
 from fairlead.cluster.server.asking import Asked
 from fairlead.cluster.server.listening import Endpoint
-from fairlead.cluster.server.ops_server import OpsServer, Pages, Vitals
+from fairlead.cluster.server.ops_server import OpsServer, Pages
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.console.leading import in_background, lead, may_write_of, stop_on_signals
 from fairlead.console.logs import DECISIONS
@@ -44,9 +46,8 @@ from fairlead.core.model import kinds
 from fairlead.errors import ApiError, NotFound
 from fairlead.kube.config.document import to_document
 from fairlead.runtime.api_health import ApiHealth
-from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
-from fairlead.runtime.metrics import metrics_of_families
+from fairlead.runtime.metrics import about_process, metrics_of_families
 from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
@@ -59,12 +60,13 @@ from fairlead.volcano.rounds.partition import Sharding
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+    from fairlead.assembly.schedulers import Reload
     from fairlead.cli.scheduler_flags import PortFlags, SchedulerFlags
     from fairlead.client.credentials import Connection
     from fairlead.client.mirror import Mirror
     from fairlead.core.model.flow import Doc
-    from fairlead.core.model.usage import UsageBoard
     from fairlead.kube.config.records import KubeConfig
+    from fairlead.runtime.lease_chain import Candidate
     from fairlead.runtime.tracing import CycleTracer
 
 log = logging.getLogger("fairlead.scheduler")
@@ -89,13 +91,10 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
     """Run until a signal. Raises FairleadError when the lease is lost."""
     connection = connection_of(flags.cluster, config)
     async with AsyncExitStack() as opened:
-        elector = await _elector(opened, connection, config)
-        may_write = may_write_of(elector)
-        throttle, reporter = throttle_of(config), ApiReporter()
-        api = KubeApi(connection, throttle=throttle, may_write=may_write)
-        opened.push_async_callback(api.close)
-        rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
-        world = Remote(api, on_error=reporter.watch_failed, on_contact=reporter.watch_answered, rules=rules)
+        port = Port(flags.port, connection)
+        elector = elector_of(opened, connection, flags, config, port)
+        reporter = ApiReporter()
+        api, world = _reached(opened, connection, config, may_write_of(elector), reporter)
         cluster = assembled(flags, config)
         assembly = cluster.schedulers
         assert assembly is not None
@@ -104,8 +103,8 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         telemetry = _telemetry(
             flags,
             requests=lambda: _requests(connection, api),
-            leading=lambda: _leading(elector, config),
-            also=lambda: health.metrics(),
+            leading=lambda: leading_of(elector, config),
+            also=lambda: (*health.metrics(), *about_process(assembly.refused, vitals.failures())),
         )
         refused = RefusedPods(world.view, scheduler.profiles, replace=flags.replace_refused_pods)
         observation = SchedulerObservation(
@@ -119,33 +118,51 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             on_turn=observation.after_turn,
         )
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
-        status = _status(partial(runtime.ask, scheduler), scheduler, world.view, elector, telemetry, reporter)
+        stopping = stop_on_signals(runtime)
+        waits, asking = elector is not None and config.delay_cache_until_active, partial(runtime.ask, scheduler)
+        vitals = vitals_of(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed)
+        status = _status(asking, scheduler, world.view, elector, telemetry, reporter, vitals.failing)
         opened.enter_context(status.keeping_last_error())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
-        stopping = stop_on_signals(runtime)
-        dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
-        in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
-        for board in assembly.usage_boards:
-            in_background(opened, _usage_collector(board, world.view, api).run())
-        waits = elector is not None and config.delay_cache_until_active
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR2, partial(_ask_for_dump, runtime, scheduler, world.view))
+        ending = partial(loop.call_soon_threadsafe, partial(_end, runtime, stopping))
+        in_background(opened, follow_files(_looks(assembly, flags, ending), asking))
+        _collect_usage(opened, assembly, world.view, api)
         server = OpsServer(
-            vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
+            vitals=vitals,
             pages=Pages(
                 metrics=partial(observation.exposition, runtime),
                 reset=telemetry.reset,
                 config=lambda: to_document(assembly.current),
                 status=status.document,
             ),
-            asked=Asked([partial(runtime.ask, scheduler)], [answerer(partial(runtime.ask, scheduler))]),
-            at=Endpoint(flags.port.bind_address, flags.port.secure_port, tls_of(flags.port)),
-            guard=guard_of(flags.port, connection, opened),
+            asked=Asked([asking], [answerer(asking)]),
+            at=Endpoint(flags.port.bind_address, flags.port.secure_port, port.tls),
+            guard=port.guard(opened),
             always_allowed=flags.port.authorization_always_allow_paths,
+            standing_by=partial(not_leading, elector),
         )
-        await _serve(opened, flags.port, server)
+        await _serve(opened, flags.port, server, port)
         in_background(opened, _review_rights(flags, connection, config, cluster, scheduler))
+        in_background(opened, announce_on(connection, lambda: assembly.refused))
         in_background(opened, asyncio.to_thread(prepare_for_questions))
         await lead(elector, runtime, stopping, stands_by=not waits)
+
+
+def _reached(
+    opened: AsyncExitStack,
+    connection: Connection,
+    config: KubeConfig,
+    may_write: Callable[[], bool],
+    reporter: ApiReporter,
+) -> tuple[KubeApi, Remote]:
+    """The API and the cluster behind it."""
+    throttle = throttle_of(config)
+    api = KubeApi(connection, throttle=throttle, may_write=may_write)
+    opened.push_async_callback(api.close)
+    rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
+    return api, Remote(api, on_error=reporter.watch_failed, on_contact=reporter.watch_answered, rules=rules)
 
 
 def _telemetry(
@@ -166,7 +183,13 @@ def _telemetry(
 
 
 def _status(
-    ask: Ask, scheduler: Scheduler, view: Mirror, elector: Elector | None, telemetry: Telemetry, reporter: ApiReporter
+    ask: Ask,
+    scheduler: Scheduler,
+    view: Mirror,
+    elector: Candidate | None,
+    telemetry: Telemetry,
+    reporter: ApiReporter,
+    failing: Callable[[], list[str]],
 ) -> SchedulerStatus:
     return SchedulerStatus(
         partial(ask, figures_of),
@@ -175,6 +198,7 @@ def _status(
         unreachable=lambda: reporter.unreachable_for,
         silences=view.silences,
         profiles=lambda: list(scheduler.profiles),
+        failing=failing,
     )
 
 
@@ -200,7 +224,8 @@ async def _review_rights(
         keeps_evictions=flags.evictions_in is not None,
     )
     lease = (election.resource_namespace, election.resource_name)
-    await review_rights(connection, tasks.needs(scheduler.watches), lease)
+    leases = [lease, *([flags.first_lease] if flags.first_lease and election.leader_elect else [])]
+    await review_rights(connection, tasks.needs(scheduler.watches), leases)
 
 
 def _tracer(endpoint: str | None, opened: AsyncExitStack) -> CycleTracer | None:
@@ -249,49 +274,49 @@ async def _config_map(api: KubeApi, where: tuple[str, str]) -> Doc | None:
         return None
 
 
-def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags) -> list[Look]:
-    """The files that are followed: that of the kube profiles and those of the setups."""
+def _end(runtime: LiveRuntime, stopping: asyncio.Event) -> None:
+    stopping.set()
+    runtime.stop()
+
+
+def _looks(assembly: SchedulerAssembly, flags: SchedulerFlags, end: Callable[[], object]) -> list[Look]:
+    """The files that are followed: that of the kube profiles and those of the setups. `end` ends the process."""
     looks: list[Look] = []
     if flags.config.config is not None:
         load = partial(_load, assembly, flags, flags.config.config)
-        looks.append(partial(assembly.look_at, ConfigWatcher(flags.config.config, load, log_config_change)))
+        watcher = ConfigWatcher(flags.config.config, load, log_config_change)
+        assembly.follow(watcher)
+        looks.append(partial(_look, assembly, watcher, end))
     return looks + assembly.looks_of_setups(log_config_change)
+
+
+def _look(assembly: SchedulerAssembly, watcher: ConfigWatcher[KubeConfig], end: Callable[[], object]) -> Reload | None:
+    """Look at the file of the kube profiles. Another lease is nothing to go over to while running: the holder of
+    the old one has no right to the names that the new one stands for. So the process ends, to stand for it anew."""
+    reload = assembly.look_at(watcher)
+    if reload is None or watcher.current.leader_election == assembly.current.leader_election:
+        return reload
+    log.warning("leaderElection has changed: this process ends, and its next start takes the new configuration")
+    end()
+    return None
 
 
 def _load(assembly: SchedulerAssembly, flags: SchedulerFlags, file: Path, text: str) -> KubeConfig:
     """The configuration in a file that has changed. What takes effect only with a start is said."""
     config, now = with_leader_flags(assembly.load(text, file=str(file)), flags.leader), assembly.current
-    if (now.leader_election, now.client_connection) != (config.leader_election, config.client_connection):
-        log.warning("leaderElection and clientConnection take effect with the next start")
+    if now.client_connection != config.client_connection:
+        log.warning("clientConnection takes effect with the next start")
     return config
 
 
-def _usage_collector(board: UsageBoard, view: Mirror, api: KubeApi) -> UsageCollector:
-    """Keeps asking how busy nodes are, if Volcano's file ever says where."""
+def _collect_usage(opened: AsyncExitStack, assembly: SchedulerAssembly, view: Mirror, api: KubeApi) -> None:
+    """Keep asking how busy nodes are, if Volcano's file ever says where."""
 
     def names() -> list[str]:
         return [doc["metadata"]["name"] for doc in view.list(kinds.NODE)]
 
-    return UsageCollector(board, names=names, raw=api.raw, now=time.time)
-
-
-async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeConfig) -> Elector | None:
-    """The elector, if there is an election. It has an api of its own, so that queued writes never delay a renewal."""
-    election = config.leader_election
-    if not election.leader_elect:
-        return None
-    api = KubeApi(connection)
-    opened.push_async_callback(api.close)
-    return Elector(
-        api,
-        Election(
-            election.resource_name,
-            election.resource_namespace,
-            lease=election.lease_duration,
-            renew=election.renew_deadline,
-            retry=election.retry_period,
-        ),
-    )
+    for board in assembly.usage_boards:
+        in_background(opened, UsageCollector(board, names=names, raw=api.raw, now=time.time).run())
 
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:
@@ -309,44 +334,15 @@ def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> N
     runtime.ask(scheduler, dumped)
 
 
-async def _serve(opened: AsyncExitStack, flags: PortFlags, server: OpsServer) -> None:
+async def _serve(opened: AsyncExitStack, flags: PortFlags, server: OpsServer, port: Port) -> None:
     if not flags.secure_port:
         return
     await server.start()
     opened.push_async_callback(server.stop)
-    log.info("serving health, metrics and explanations", extra={"url": server.url})
-
-
-def _vitals(
-    elector: Elector | None,
-    runtime: LiveRuntime,
-    stopping: asyncio.Event,
-    health: ApiHealth,
-    *,
-    standing_by: Callable[[], bool],
-) -> Vitals:
-    election = {"leaderElection": lambda: elector.healthy} if elector is not None else {}
-
-    def synced() -> bool:
-        return runtime.stepping or (elector is not None and not elector.leading and standing_by())
-
-    ping = {"ping": lambda: True}
-    return Vitals(
-        healthz={**(election or ping), "watches": health.healthy},
-        livez=ping,
-        readyz={
-            **election,
-            "shutdown": lambda: not stopping.is_set(),
-            "sched-handler-sync": synced,
-            "api": health.ready,
-        },
-    )
+    port.publish(server, opened)
+    in_background(opened, port.follow(server))
 
 
 def _requests(connection: Connection, api: KubeApi) -> Mapping[tuple[str, str, str], int]:
     host = connection.server.partition("://")[2]
     return {(code, host, method): count for (code, method), count in dict(api.responses).items()}
-
-
-def _leading(elector: Elector | None, config: KubeConfig) -> tuple[str, bool] | None:
-    return None if elector is None else (config.leader_election.resource_name, elector.leading)

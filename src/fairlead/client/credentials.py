@@ -55,6 +55,15 @@ class Connection:
         tls = _tls(ca_data=ca, insecure=insecure) if server.startswith("https") else None
         return cls(server=server.rstrip("/"), tls=tls, authorization=(lambda: f"Bearer {token}") if token else None)
 
+    @classmethod
+    def pinned(cls, server: str, certificate: str, authorization: Callable[[], str] | None, source: str) -> Connection:
+        """A connection to the owner of this very certificate (PEM), under whatever name it is reached."""
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.check_hostname = False
+        tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        tls.load_verify_locations(cadata=certificate)
+        return cls(server=server.rstrip("/"), tls=tls, authorization=authorization, source=source)
+
 
 def connect(kubeconfig: str | None = None, context: str | None = None, *, configured: str = "") -> Connection:
     """The connection that every command means: the file named by a flag, else the one that the configuration file

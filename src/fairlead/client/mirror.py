@@ -38,7 +38,7 @@ class Mirror:
 
     def reflector(self, watch: Watch) -> Reflector:
         """The one reflector of a watch; made when first requested, and at work from then on if others are."""
-        selection = replace(watch, optional=False)
+        selection = replace(watch, optional=False, part="")
         found = self._reflectors.get(selection)
         if found is not None:
             found.serve(watch)
@@ -125,8 +125,14 @@ class Follower:
 
     @property
     def ready(self) -> bool:
-        """Whether all first lists are in, so that a first step sees the whole."""
-        return all(reflector.is_ready_for(watch) for reflector, watch in self._reflectors)
+        """Whether all first lists are in, so that a first step sees the whole. What only a part needs and nobody may
+        read holds up that part."""
+        return all(r.is_ready_for(watch) or (watch.part and r.denied) for r, watch in self._reflectors)
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The parts of the reader that need a watch which is not ready for them."""
+        return frozenset(watch.part for r, watch in self._reflectors if watch.part and not r.is_ready_for(watch))
 
     def drain(self) -> Sequence[Change]:
         received, self._waiting = self._waiting, []

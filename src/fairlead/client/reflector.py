@@ -86,6 +86,11 @@ class Reflector:
             self.watch = watch
 
     @property
+    def denied(self) -> bool:
+        """Whether the server does not let this account read it."""
+        return self._denied
+
+    @property
     def is_following(self) -> bool:
         """Whether a watch is under way, as far as anybody knows."""
         return self._connection is not None

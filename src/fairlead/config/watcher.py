@@ -45,6 +45,11 @@ class ConfigWatcher(Generic[Config]):
         self._trouble = ""
         self.current: Config = load(self._text)
 
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the file as it is now; empty if it is in force."""
+        return self._trouble
+
     def look(self) -> ReloadOutcome:
         """Look at the file once."""
         stamp = self._stamp_now()

@@ -2,5 +2,5 @@
 `explanations` (questions to schedulers), `leading` (the lease), `gang_text` (a group for people), `roles/` (rights).
 Commands of families import this package.
 
-Modules: command_group.
+Modules: command_group, port_file, scheduler_search.
 """

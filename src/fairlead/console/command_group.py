@@ -18,5 +18,9 @@ class FairleadGroup(click.Group):
         try:
             return super().invoke(ctx)
         except FairleadError as error:
-            unusable = isinstance(error, ConfigError | ScenarioError)
-            raise (_UnusableInput if unusable else click.ClickException)(str(error)) from error
+            raise (_UnusableInput if exit_code_of(error) == 2 else click.ClickException)(str(error)) from error
+
+
+def exit_code_of(error: FairleadError) -> int:
+    """2 for input that cannot be used, 1 for all else."""
+    return 2 if isinstance(error, ConfigError | ScenarioError) else 1

@@ -47,7 +47,7 @@ class JoinedCluster(NamedTuple):
         from fairlead.console.roles.review import review_rights
 
         needs = tasks.needs(watch for one in controllers for watch in one.watches)
-        in_background(self.opened, review_rights(self.connection, needs, self.lease or ("", "")))
+        in_background(self.opened, review_rights(self.connection, needs, [self.lease] if self.lease else []))
 
 
 @asynccontextmanager

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError
 from fairlead.runtime.collecting import collect_rarely
-from fairlead.runtime.leader import Elector, LeadershipLost
+from fairlead.runtime.leader import LeadershipLost
 
 if TYPE_CHECKING:
+    from fairlead.runtime.lease_chain import Candidate
     from fairlead.runtime.live import LiveRuntime
 
 log = logging.getLogger("fairlead.scheduler")
 
 
-async def lead(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event, *, stands_by: bool) -> None:
+async def lead(elector: Candidate | None, runtime: LiveRuntime, stopping: asyncio.Event, *, stands_by: bool) -> None:
     """Run until `stopping` is set or the runtime ends by itself. Without an elector it runs at once."""
     if elector is None:
         await _until(stopping, asyncio.create_task(_work(runtime, None)), unelected=lambda: False)
@@ -84,7 +85,7 @@ def stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
     return stopping
 
 
-def may_write_of(elector: Elector | None) -> Callable[[], bool]:
+def may_write_of(elector: Candidate | None) -> Callable[[], bool]:
     """Whether this process may write at this moment; without an election it always may."""
     return (lambda: True) if elector is None else (lambda: elector.may_write)
 

@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 def log_as_asked(form: str, verbosity: int) -> None:
     """Send fairlead's logs to standard error, in the form and depth requested."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else KeyValues())
+    handler.setFormatter(JsonLines() if form == "json" else KeyValues(dated=True))
     root = logging.getLogger("fairlead")
     root.handlers[:] = [handler]
     root.setLevel(logging.DEBUG if verbosity >= EVERYTHING else logging.INFO)

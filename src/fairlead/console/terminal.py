@@ -101,8 +101,8 @@ def bars(**totals: int) -> Iterator[dict[str, Bar]]:
 class KeyValues(logging.Formatter):
     """Lines for people and for grep: `12:00:01 warning fairlead.runtime "message" controller=kubelet`."""
 
-    def __init__(self) -> None:
-        super().__init__(datefmt="%H:%M:%S")
+    def __init__(self, *, dated: bool = False) -> None:
+        super().__init__(datefmt="%Y-%m-%dT%H:%M:%S" if dated else "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
         extras = " ".join(f"{key}={value}" for key, value in vars(record).items() if key not in _PLAIN)

@@ -4,5 +4,6 @@ Reading order: worlds (where changes come from), virtual (VirtualRuntime, the sh
 writers and write_queue (how writes are performed), questions (how others ask a controller), leader (the lease), then
 telemetry, metrics and reporting.
 
-Further modules: api_health, collecting, copies, known_state, loop_thread, one_thread, status, tracing, usage.
+Further modules: api_health, collecting, copies, known_state, lease_chain, loop_thread, one_thread, status, tracing,
+usage.
 """

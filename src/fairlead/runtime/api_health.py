@@ -48,7 +48,9 @@ class ApiHealth:
         yield gauge(UNREACHABLE, {(): self._reporter.unreachable_for})
 
     def ready(self) -> bool:
-        return self._reporter.unreachable_for < UNREACHABLE_AFTER and self._longest() < NOT_READY_AFTER
+        reporter = self._reporter
+        answered = max(reporter.unreachable_for, reporter.unauthorized_for) < UNREACHABLE_AFTER
+        return answered and self._longest() < NOT_READY_AFTER
 
     def healthy(self) -> bool:
         return self._reporter.unreachable_for > 0 or self._longest() < UNHEALTHY_AFTER

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 from fairlead.core.model.flow import Doc, Verb, Write
 from fairlead.core.model.kinds import LEASE
 from fairlead.core.model.times import micro_timestamp
-from fairlead.errors import ApiError, Conflict, FairleadError, NotFound
+from fairlead.errors import AlreadyExists, ApiError, Conflict, FairleadError, NotFound
+from fairlead.runtime.reporting import OncePerMinute
 
 if TYPE_CHECKING:
     from fairlead.client.port import ClusterApi
@@ -37,6 +38,9 @@ log = logging.getLogger("fairlead.leader")
 
 _JITTER = 1.2
 _GRACE = 20.0
+UNKNOWN_AFTER = 30.0
+"""Seconds without an answer about the lease after which a process that stands by is not ready: it could not take over,
+and does not know whether anybody leads."""
 
 
 class LeadershipLost(FairleadError):
@@ -59,6 +63,14 @@ class Election:
     renew: float = 10.0
     retry: float = 2.0
 
+    @property
+    def lease_key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def _says_nothing() -> dict[str, str]:
+    return {}
+
 
 class Elector:
     """One candidate. `leader` is who holds the lease as far as we have seen."""
@@ -72,14 +84,22 @@ class Elector:
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
+        annotations: Callable[[], dict[str, str]] = _says_nothing,
     ) -> None:
-        self._api, self._election = api, election
+        """`annotations` are those that the lease has while it is ours, asked for with every renewal."""
+        self._api, self._election, self._annotations = api, election, annotations
         self._monotonic, self._wall, self._sleep = monotonic, wall, sleep
         self._rng = rng or random.Random()
         self._seen: Doc | None = None
         self._seen_at = float("-inf")
         self._renewed_at = float("-inf")
         """When the last renewal that succeeded was sent."""
+        self._answered_at = monotonic()
+        self._unknown = False
+        """Whether it was said that nothing is known of the lease."""
+        self._said = OncePerMinute(monotonic, log=log)
+        self.led_since = 0.0
+        """The wall time at which this process became the leader."""
 
     @property
     def leader(self) -> str:
@@ -88,6 +108,11 @@ class Elector:
     @property
     def leading(self) -> bool:
         return self.leader == self._election.identity and self._valid()
+
+    @property
+    def knows(self) -> bool:
+        """Whether the lease could be read, or written, within the last half a minute."""
+        return self._monotonic() < self._answered_at + UNKNOWN_AFTER
 
     @property
     def may_write(self) -> bool:
@@ -123,8 +148,10 @@ class Elector:
 
     async def acquire(self) -> None:
         """Wait until the lease is ours."""
+        self._answered_at = self._monotonic()
         while not await self._attempt():
             await self._sleep(self._election.retry * (1.0 + _JITTER * self._rng.random()))
+        self.led_since = self._wall()
         log.info("became leader of %s", self._election.name, extra={"identity": self._election.identity})
 
     async def release(self) -> None:
@@ -140,8 +167,10 @@ class Elector:
                     self._notice(await self._api.get(LEASE, self._election.namespace, self._election.name))
                     if self.leader == self._election.identity:
                         await self._put(self._given_back())
-        except (ApiError, TimeoutError) as error:
-            log.warning("could not release the lease: %s", error)
+        except TimeoutError:
+            log.warning("could not release the lease %s: no answer", self._election.lease_key)
+        except ApiError as error:
+            log.warning("could not release the lease %s: %s", self._election.lease_key, error)
 
     def _given_back(self) -> dict[str, Any]:
         record = self._record(_spec(self._seen)) | {"holderIdentity": "", "leaseDurationSeconds": 1}
@@ -166,13 +195,31 @@ class Elector:
         request, in seconds. Who is `renewing` takes it from nobody, however long ago the holder renewed: another
         has written meanwhile, and work that went on would not know of it."""
         try:
-            return await self._take(within, renewing=renewing)
+            taken = await self._take(within, renewing=renewing)
         except TimeoutError:
-            log.warning("lease %s: no answer within %.1f s", self._election.name, within)
+            self._failed("no answer")
             return False
+        except (AlreadyExists, Conflict):  # another was quicker
+            taken = False
         except ApiError as error:
-            log.info("lease %s: %s", self._election.name, error)
+            self._failed(str(error))
             return False
+        self._answered_at, self._unknown = self._monotonic(), False
+        return taken
+
+    def _failed(self, why: str) -> None:
+        where = self._election.lease_key
+        if self.knows or self.leading:
+            self._said.say("lease", logging.WARNING, "lease %s: %s", where, why)
+        elif not self._unknown:
+            self._unknown = True
+            log.error(
+                "the lease %s could be neither read nor written for %.0f s: %s; this process is not ready, because it "
+                "cannot take over",
+                where,
+                UNKNOWN_AFTER,
+                why,
+            )
 
     async def _take(self, within: float | None, *, renewing: bool) -> bool:
         election = self._election
@@ -218,10 +265,13 @@ class Elector:
         """Write the lease as we saw it; a resourceVersion that moved on is a Conflict, and then we were too late."""
         name, namespace = self._election.name, self._election.namespace
         seen: dict[str, Any] = {} if create or self._seen is None else self._seen["metadata"]
+        metadata = seen or {"name": name, "namespace": namespace}
+        if annotations := self._annotations():
+            metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
         body = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
-            "metadata": seen or {"name": name, "namespace": namespace},
+            "metadata": metadata,
             "spec": spec,
         }
         verb = Verb.CREATE if create else Verb.UPDATE

@@ -127,6 +127,11 @@ class LiveRuntime:
             driver.stop()
 
     @property
+    def held(self) -> frozenset[str]:
+        """Parts of controllers that wait for what this account may not read."""
+        return frozenset().union(*(driver.held for driver in self._drivers))
+
+    @property
     def stepping(self) -> bool:
         """Whether every controller has seen the whole of what it watches, and made its first step."""
         return all(driver.steps for driver in self._drivers)
@@ -265,6 +270,10 @@ class _Driver:
         self.writer = world.writer(self._receive, in_flight=limits.in_flight)
 
     @property
+    def held(self) -> frozenset[str]:
+        return self._following.held if self._followed else frozenset()
+
+    @property
     def name(self) -> str:
         return self.controller.name
 
@@ -349,11 +358,17 @@ class _Driver:
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
         """Step and request the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         now = self._clock.now()
+        self._hold()
         writes = self.controller.step(now, changes, replies)
         self._log.troubles(self.controller, now)
         if self._listeners.on_turn is not None:
             self._log.call(self._listeners.on_turn, self.controller)
         return writes, self.controller.wake_at()
+
+    def _hold(self) -> None:
+        """Say which parts of the controller have to wait, to controllers that have parts."""
+        if any(watch.part for watch in self.controller.watches):
+            getattr(self.controller, "hold")(self.held)  # noqa: B009 (only controllers whose watches name parts have it)
 
     def _receive(self, replies: Sequence[Reply]) -> None:
         self._replies.extend(replies)

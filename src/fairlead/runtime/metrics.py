@@ -8,6 +8,7 @@ docs/operations.md lists them.
 
 from __future__ import annotations
 
+import platform
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
+from fairlead import __version__
 from fairlead.core.family import brought
 
 if TYPE_CHECKING:
@@ -136,6 +138,13 @@ EVALUATIONS = Name(
     "[BETA] Attempts in which a plugin was asked, for PreFilter, Filter, PreScore and Score.",
     ("extension_point", "plugin", "profile"),
 )
+BUILD = Name("fairlead_build_info", "[ALPHA] 1, with the versions of fairlead and Python.", ("version", "python"))
+RELOADED = Name(
+    "fairlead_config_last_reload_successful",
+    "[ALPHA] Whether the configuration files as they are now are in force: 1, or 0 if one of them was refused.",
+)
+FAILING = Name("fairlead_failing_checks", "[ALPHA] Whether a check of /readyz fails: 1, or 0.", ("check",))
+EVICTED = Name("fairlead_evictions_total", "[ALPHA] Pods that were evicted, by the rule that chose them.", ("rule",))
 LEADING = Name("leader_election_master_status", "[ALPHA] Whether this process holds the lease: 1, or 0.", ("name",))
 REQUESTS = Name(
     "rest_client_requests_total", "[ALPHA] Requests to the API server, by code and method.", ("code", "host", "method")
@@ -217,6 +226,13 @@ def gauge(name: Name, values: Mapping[AnyLabels, float]) -> Metric:
     return family
 
 
+def about_process(refused: Sequence[str], failing: Mapping[str, bool]) -> Iterator[Metric]:
+    """What runs, whether all configuration files are in force, and which checks of its readiness fail."""
+    yield gauge(FAILING, {(check,): float(fails) for check, fails in failing.items()})
+    yield gauge(BUILD, {(__version__, platform.python_version()): 1})
+    yield gauge(RELOADED, {(): float(not refused)})
+
+
 def from_figures(figures: Figures) -> Iterator[Metric]:
     """Metrics that are read from the scheduler's Figures."""
     yield gauge(PENDING, {(queue,): count for queue, count in figures.pending.items()})
@@ -225,6 +241,7 @@ def from_figures(figures: Figures) -> Iterator[Metric]:
     yield gauge(BLAMED, figures.blamed)
     yield counter(INCOMING, {(event, queue): count for (queue, event), count in figures.incoming.items()})
     yield counter(PREEMPTIONS, {(): figures.preemptions})
+    yield counter(EVICTED, {(rule,): count for rule, count in figures.evicted.items()})
     evaluations = {
         (POINTS[point], plugin, profile): count for (plugin, point, profile), count in figures.evaluations.items()
     }

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairlead.errors import Interrupted, NotFound, NotSent, Unreachable
+from fairlead.errors import Interrupted, NotFound, NotSent, Unauthorized, Unreachable
 from fairlead.runtime.write_queue import WriteClass, class_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ log = logging.getLogger("fairlead.runtime")
 
 _SILENT_FOR = 3.0
 """Seconds without any answer after which a failure is an outage, and not one bad request among good ones."""
+_WRITES = "writes"
 _DOING = {
     WriteClass.BIND: "binding",
     WriteClass.EVICTION: "deleting",
@@ -35,8 +36,10 @@ _DOING = {
 class OncePerMinute:
     """Logs a cause once a minute at most. What was held back is counted in the cause's next line."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, every: float = 60.0) -> None:
-        self._clock, self._every = clock, every
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, every: float = 60.0, log: logging.Logger = log
+    ) -> None:
+        self._clock, self._every, self._log = clock, every, log
         self._said: dict[object, tuple[float, int]] = {}
 
     def say(self, cause: object, level: int, text: str, *arguments: object) -> None:
@@ -49,7 +52,7 @@ class OncePerMinute:
             self._said = {known: said for known, said in self._said.items() if now - said[0] < self._every}
         self._said[cause] = (now, 0)
         more = f" (and {held_back} more since this was last said)" if held_back else ""
-        log.log(level, text + "%s", *arguments, more)
+        self._log.log(level, text + "%s", *arguments, more)
 
 
 class ApiReporter:
@@ -61,6 +64,8 @@ class ApiReporter:
         self._answered_at = clock()
         self._failing_since: float | None = None
         self._failed_meanwhile = 0
+        self._unknown_since: dict[str, float] = {}
+        """Since when the API says that it does not know who asks, by what was asked: a resource to watch, or writes."""
         self.failures: Counter[tuple[str, str]] = Counter()
         """Writes that failed, by class and reason."""
 
@@ -69,10 +74,17 @@ class ApiReporter:
         """Seconds for which the API has not answered while it was asked; 0 when it answers."""
         return 0.0 if self._failing_since is None else self._clock() - self._failing_since
 
+    @property
+    def unauthorized_for(self) -> float:
+        """Seconds for which the API has answered 401 to something, and to the same never anything else; 0 otherwise."""
+        since = min(self._unknown_since.values(), default=None)
+        return 0.0 if since is None else self._clock() - since
+
     # ---- watches ----
 
     def watch_answered(self, watch: Watch) -> None:
         self._works()
+        self._unknown_since.pop(watch.kind.resource, None)
 
     def watch_failed(self, watch: Watch, error: ApiError, pause: float) -> None:
         if isinstance(error, Interrupted):
@@ -82,6 +94,11 @@ class ApiReporter:
         elif isinstance(error, NotFound):
             self._works()
             log.debug("there are no %s on this server", watch.kind.resource)
+        elif isinstance(error, Unauthorized):
+            self._works()
+            self._unknown_since.setdefault(watch.kind.resource, self._clock())
+            text = "the API server does not know this account any more (401): watching %s and other kinds fails: %s"
+            self._said.say(Unauthorized, logging.WARNING, text, watch.kind.resource, error)
         else:
             self._works()
             cause = (watch.kind.resource, type(error))
@@ -95,7 +112,10 @@ class ApiReporter:
         error = reply.error
         if error is None:
             self._works()
+            self._unknown_since.pop(_WRITES, None)
             return
+        if isinstance(error, Unauthorized):
+            self._unknown_since.setdefault(_WRITES, self._clock())
         write, rank = reply.write, class_of(reply.write)
         self.failures[rank.name.lower(), error.reason] += 1
         if isinstance(error, Unreachable):

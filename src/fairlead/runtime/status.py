@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairlead.core.model.figures import Figures
     from fairlead.core.model.flow import Doc
-    from fairlead.runtime.leader import Elector
+    from fairlead.runtime.lease_chain import Candidate
 
 API_VERSION, KIND = "fairlead.io/v1", "SchedulerStatus"
 _WINDOW = 60
@@ -68,14 +68,17 @@ class SchedulerStatus:
         self,
         figures: Callable[[], Future[Figures]],
         *,
-        elector: Elector | None,
+        elector: Candidate | None,
         bound: Rate,
         unreachable: Callable[[], float] = lambda: 0.0,
         silences: Callable[[float], Mapping[str, float]] = lambda _: {},
         profiles: Callable[[], Sequence[str]],
+        failing: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """`failing` names the checks that keep the process from being ready."""
         self._figures, self._elector, self._bound = figures, elector, bound
         self._unreachable, self._silences, self._profiles = unreachable, silences, profiles
+        self._failing = failing
         self._last_error = LastError()
         self._began = time.time()
 
@@ -99,6 +102,7 @@ class SchedulerStatus:
             "startedAt": timestamp(self._began),
             "profiles": list(self._profiles()),
             "leader": self._leader(),
+            "notReady": list(self._failing()),
             "watches": [
                 {"resource": resource, "silentSeconds": round(silent, 1)}
                 for resource, silent in sorted(self._silences(now).items())
@@ -116,5 +120,7 @@ class SchedulerStatus:
 
     def _leader(self) -> Doc:
         if self._elector is None:
-            return {"elected": False, "leading": True, "holder": ""}
-        return {"elected": True, "leading": self._elector.leading, "holder": self._elector.leader}
+            return {"elected": False, "leading": True, "holder": "", "since": timestamp(self._began)}
+        leading = self._elector.leading
+        since = timestamp(self._elector.led_since) if leading else None
+        return {"elected": True, "leading": leading, "holder": self._elector.leader, "since": since}

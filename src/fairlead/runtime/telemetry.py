@@ -26,7 +26,7 @@ from fairlead.runtime.status import Rate
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.core.model.figures import Decision, Sample
+    from fairlead.core.model.figures import Decision, EvictedPod, Sample
     from fairlead.runtime.metrics import MetricsSource
 
 log = logging.getLogger("fairlead.scheduler")
@@ -142,6 +142,8 @@ class Telemetry:
             self._sampled(observed.samples)
         for source in self._sources:
             source.take(observed)
+        for evicted in observed.evicted:
+            _log_eviction(evicted)
         for complaint in observed.complaints:
             self._said.say(complaint.partition(":")[0], logging.WARNING, "%s", complaint)
         self._costliest.watch(observed)
@@ -206,6 +208,11 @@ class Telemetry:
         leading = self._leading()
         if leading is not None:
             yield gauge(metrics.LEADING, {(leading[0],): float(leading[1])})
+
+
+def _log_eviction(evicted: EvictedPod) -> None:
+    about = {"pod": evicted.pod, "node": evicted.node, "for": evicted.beneficiary, "rule": evicted.rule}
+    log.info("Evicted pod", extra=about | {"priority": evicted.priority, "lostSeconds": round(evicted.lost, 1)})
 
 
 def _log_decision(decision: Decision) -> None:

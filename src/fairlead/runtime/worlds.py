@@ -36,6 +36,11 @@ class Following(Protocol):
     @property
     def ready(self) -> bool: ...
 
+    @property
+    def held(self) -> frozenset[str]:
+        """Parts of the reader that wait for what it may not read."""
+        ...
+
     def also(self, watches: Sequence[Watch]) -> None:
         """Follow these too; not `ready` again until all of their objects are there."""
         ...
@@ -116,6 +121,7 @@ class _Fed:
     """The changes of several subscriptions of a Store, merged in the order in which they happened."""
 
     ready = True
+    held: frozenset[str] = frozenset()
 
     def __init__(self, store: Store, watches: Sequence[Watch], wake: Callable[[], None]) -> None:
         self._store = store

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -34,16 +37,24 @@ class SchedulerProcess:
         self.port = free_port()
         command = [sys.executable, "-W", "error", "-m", "fairlead", "scheduler", "--config", str(self.config)]
         command += ["--kubeconfig", str(kubeconfig), "--secure-port", str(self.port), "-v", "2", *options]
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(directory)}
+        """In which commands find this scheduler."""
+        self.credentials = directory / "fairlead" / f"{self.port}.json"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log)
+            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://127.0.0.1:{self.port}"
 
     def get(self, path: str) -> tuple[int, str]:
+        """As the user whose process it is: with the token and the certificate in its file."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=5) as response:
+            said = json.loads(self.credentials.read_text())
+            context = ssl.create_default_context(cadata=said["certificate"])
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {said['token']}"})
+            with urllib.request.urlopen(request, timeout=5, context=context) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:

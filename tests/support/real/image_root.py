@@ -153,14 +153,22 @@ class Pod:
     """One pod of a workload as the API server has it, as a process. `files` are what its volumes hold."""
 
     def __init__(
-        self, image: Image, spec: dict[str, object], scratch: Path, files: Mapping[str, Mapping[str, str]], server: str
+        self,
+        image: Image,
+        spec: dict[str, object],
+        scratch: Path,
+        files: Mapping[str, Mapping[str, str]],
+        server: str,
+        *,
+        secrets: Sequence[str] = (),
     ) -> None:
+        """`secrets` are names of files that only root may read, as the node has them."""
         self.log = scratch / "log"
         scratch.mkdir()
         port = server.rpartition(":")[2]
         socket = scratch / "relay"
         self._outside = subprocess.Popen([sys.executable, "-c", RELAY, "outside", port, str(socket)])
-        script = self._script(image, spec, scratch, files, port, socket)
+        script = self._script(image, spec, scratch, files, port, socket, secrets)
         (scratch / "pod.sh").write_text("\n".join(script))
         with self.log.open("wb") as log:
             command = ["unshare", "-m", "-n", "-p", "--fork", "--kill-child", "--propagation", "private"]
@@ -175,11 +183,11 @@ class Pod:
         files: Mapping[str, Mapping[str, str]],
         port: str,
         socket: Path,
+        secrets: Sequence[str],
     ) -> list[str]:
         (container,) = spec["containers"]  # type: ignore[misc]
-        context = {**spec["securityContext"], **container["securityContext"]}  # type: ignore[dict-item]
-        assert context["readOnlyRootFilesystem"]
-        assert f"{context['runAsUser']}:{context['runAsGroup']}" == image.user
+        context = {**spec["securityContext"], **container.get("securityContext", {})}  # type: ignore[dict-item]
+        user = f"{context['runAsUser']}:{context['runAsGroup']}" if "runAsUser" in context else image.user
         root = scratch / "root"
         root.mkdir()
         lines = [
@@ -197,6 +205,7 @@ class Pod:
             lines.append(f"mount --bind -o ro {held} {_within(root, mount)}")
         lines += [
             *(f"mount -o remount,bind,ro {_within(root, path)}" for path in (*BASE, "/")),
+            *(["chmod 600 " + " ".join(f"{scratch}/volume-*/{name}" for name in secrets)] if secrets else []),
             "ip link set lo up",
             f"{sys.executable} -c {shlex.quote(RELAY)} inside {port} {socket} &",
         ]
@@ -205,8 +214,9 @@ class Pod:
             "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port,
         }  # fmt: skip
         words = [f"{name}={value}" for name, value in environment.items()]
-        command = ["env", "-i", *words, "/usr/sbin/chroot", f"--userspec={image.user}", "--groups=", str(root)]
-        lines.append("exec " + shlex.join([*command, *image.entrypoint, *container["args"]]))
+        command = ["env", "-i", *words, "/usr/sbin/chroot", f"--userspec={user}", "--groups=", str(root)]
+        program = container.get("command") or [*image.entrypoint, *container["args"]]
+        lines.append("exec " + shlex.join([*command, *program]))
         return lines
 
     def inside(self, *command: str) -> subprocess.CompletedProcess[str]:

@@ -89,7 +89,8 @@ def test_without_cluster_and_scheduler_the_report_says_what_is_missing(tmp_path:
     with tarfile.open(output) as archive:
         contents = {member.name.partition("/")[2]: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
     facts = json.loads(contents["versions.json"])
-    assert "no running scheduler" in facts["missing"]
+    assert any(one.startswith("configuration and metrics of the running scheduler: ") for one in facts["missing"])
+    assert all(f"missing: {one}" in result.output for one in facts["missing"]), "it is said, not only written"
     assert any("the API server's version" in missing for missing in facts["missing"])
     assert facts["libraries"]["numpy"] != "not installed"
     assert b"parallelism: 3" in contents["configuration.yaml"]

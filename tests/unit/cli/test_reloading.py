@@ -16,6 +16,7 @@ from fairlead.cli import reloading
 from fairlead.cli.reloading import follow_files, log_config_change
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.core.engine.scheduler import Scheduler
+from fairlead.runtime.metrics import about_process
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 
@@ -100,3 +101,24 @@ async def test_a_look_that_fails_does_not_end_the_following(caplog: pytest.LogCa
     with caplog.at_level(logging.ERROR, logger="fairlead.scheduler"):
         await followed(SchedulerAssembly().scheduler(), look, 2)
     assert caplog.text.count("the last good one stays in force") >= 2
+
+
+async def test_a_refused_file_shows_until_it_is_mended(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(CONFIG)
+    assembly = SchedulerAssembly(load_config(file.read_text()))
+    watcher = ConfigWatcher(file, lambda text: assembly.load(text, file=file.name), log_config_change)
+    assembly.follow(watcher)
+
+    def successful() -> list[float]:
+        served = [sample for metric in about_process(assembly.refused, {"api": True}) for sample in metric.samples]
+        return [sample.value for sample in served if sample.name == "fairlead_config_last_reload_successful"]
+
+    assert successful() == [1.0]
+    file.write_text(CONFIG + "profiles: [")
+    assert assembly.look_at(watcher) is None
+    assert successful() == [0.0]
+    assert "scheduler.yaml" in assembly.refused[0]
+    file.write_text(CONFIG)
+    assembly.look_at(watcher)
+    assert successful() == [1.0]

@@ -316,10 +316,12 @@ async def test_of_what_we_may_not_read_only_those_wait_who_need_it() -> None:
     woken: list[str] = []
     without = mirror.follow([Watch(POD, optional=True)], lambda: woken.append("without"))
     needing = mirror.follow([Watch(POD)], lambda: woken.append("needing"))
+    in_part = mirror.follow([Watch(POD, part="modes")], lambda: None)
     running = asyncio.ensure_future(mirror.run())
     await until(lambda: without.ready)
     assert not needing.ready
     assert "without" in woken
+    assert (in_part.ready, in_part.held) == (True, {"modes"})
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from fairlead.assembly.registry import BUILT_IN
+from fairlead.assembly.schedulers import default_scheduler
 from fairlead.core.engine.explain.figures import figures_of, take
 from fairlead.core.engine.scheduler import Scheduler
 from fairlead.core.framework.meter import Meter
-from fairlead.core.model.figures import Decision, Figures, Observed, Sample
+from fairlead.core.model.figures import Decision, EvictedPod, Figures, Observed, Sample
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, Name, exponential
 from fairlead.runtime.telemetry import Telemetry
-from fairlead.testing.builders import node, pod
+from fairlead.testing.builders import node, pod, priority_class
 from fairlead.testing.harness import Harness
 
 
@@ -192,3 +193,29 @@ def test_a_scheduler_at_work_fills_the_metrics() -> None:
     assert any(name.startswith("scheduler_plugin_execution_duration_seconds_count") for name in found)
     assert reader.read() == ()
     assert len(another.read()) == 2, "what one reader has read is still there for another"
+
+
+def test_an_eviction_is_logged_with_whom_it_was_for(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry = Telemetry()
+    gone = EvictedPod("shop/low", "n0", "shop/high", "priority", 5, 61.26)
+    with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
+        telemetry.hand_over(Observed(evicted=(gone, gone)))
+        telemetry.after_step()
+    said = [vars(record) for record in caplog.records if record.getMessage() == "Evicted pod"]
+    assert len(said) == 2
+    wanted = {"pod": "shop/low", "node": "n0", "for": "shop/high", "rule": "priority", "lostSeconds": 61.3}
+    assert wanted.items() <= said[0].items()
+
+
+def test_every_eviction_of_a_scheduler_reaches_the_log_once() -> None:
+    scheduler = default_scheduler()
+    cluster = Harness(nodes=[node("n0").offers(cpu="1")], schedulers=[lambda _: scheduler])
+    cluster.apply(priority_class("high", 100), pod("low").asks(cpu="1"))
+    cluster.run(2)
+    cluster.apply(pod("urgent").asks(cpu="1").of_priority("high"))
+    cluster.run(5)
+    found = take(scheduler, scheduler.decisions.reader()).evicted
+    assert [(one.pod, one.node, one.beneficiary) for one in found] == [("default/low", "n0", "default/urgent")]
+    assert take(scheduler, scheduler.decisions.reader()).evicted == ()
+    assert [*figures_of(scheduler).evicted.values()] == [1]
+    assert "fairlead_evictions_total{" in Telemetry().exposition(figures_of(scheduler)).decode()

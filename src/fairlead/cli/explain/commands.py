@@ -1,7 +1,6 @@
 """`fairlead explain pod NAME`, `explain podgroup NAME`: why it is where it is, or waits, from the one that decided.
 
-The scheduler is found through the kubeconfig (a cluster of `fairlead up` answers there), then on the port of a
-`fairlead scheduler` on this machine, or where `--server` says.
+`console/scheduler_search.py` says how the scheduler is found.
 
 Exit codes: 0 the pod is placed; 3 it waits; 1 it is not known, or no scheduler answers; 2 wrong usage.
 """
@@ -19,7 +18,8 @@ import click
 
 from fairlead.cli.what_if.asking import verbose_option
 from fairlead.console.cluster_access import ask_cluster, cluster_options
-from fairlead.console.explanations import ask, connections, server_options
+from fairlead.console.explanations import ask
+from fairlead.console.scheduler_search import SchedulerChoice, namespace_of, server_options
 from fairlead.console.terminal import output as standard_output
 from fairlead.core.family import families, resolve
 from fairlead.errors import FairleadError
@@ -99,29 +99,21 @@ _changes_option = click.option(
 @_changes_option
 @click.option("-v", "--verbose", is_flag=True, help="Also the whole traceback of a plugin that raised.")
 def pod_command(
-    name: str,
-    namespace: str,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None,
-    token_file: Path | None,
-    limit: int,
-    changes: bool,
-    verbose: bool,
+    name: str, namespace: str, output: str, limit: int, changes: bool, verbose: bool, **options: Any
 ) -> None:
     """Explain where the pod NAME is, or why it is nowhere yet.
 
     \b
     Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked, own_namespace = connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(ask(asked, namespace or own_namespace, name))
+    asked = SchedulerChoice.of(dict(options))
+    where = namespace or namespace_of(asked)
+    document = asyncio.run(ask(asked, where, name))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for
         from fairlead.core.model.kinds import POD
 
-        document |= changes_for((kubeconfig, context, server, token_file), POD, namespace or own_namespace, name)
+        document |= changes_for(asked, POD, where, name)
     _answer(document, output, lambda console: show_pod(console, document, limit, verbose=verbose))
 
 
@@ -129,29 +121,21 @@ def pod_command(
 @_asking
 @_changes_option
 def podgroup_command(
-    name: str,
-    namespace: str,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    server: str | None,
-    token_file: Path | None,
-    changes: bool = False,
-    called: str = "podgroup",
+    name: str, namespace: str, output: str, changes: bool = False, called: str = "podgroup", **options: Any
 ) -> None:
     """Explain how much of the group NAME has places, and what the rest lacks.
 
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked, own_namespace = connections(kubeconfig, context, server, token_file)
-    where = namespace or own_namespace
+    asked = SchedulerChoice.of(dict(options))
+    where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name, plural="podgroups", called=called))
-    _add_quota_lacks(document, where, name, (kubeconfig, context))
+    _add_quota_lacks(document, where, name, (asked.kubeconfig, asked.context))
     if changes and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for_group
 
-        document |= changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
+        document |= changes_for_group(asked, document["podGroup"])
     _answer(document, output, lambda console: show_group(console, document))
 
 
@@ -204,19 +188,19 @@ def _explain_workload(word: str, name: str, options: Mapping[str, Any]) -> None:
     """`options` are those of the command line."""
     from fairlead.cli.explain.workload import WORKLOADS, show_workload, waiting_explanation, workload_explanation
 
-    namespace, kubeconfig, context = options["namespace"], options["kubeconfig"], options["context"]
+    namespace = options["namespace"]
 
     def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
         if word == "waiting":
             return waiting_explanation(api, namespace)
         return workload_explanation(api, word, namespace or own_namespace, name)
 
-    document = ask_cluster(question, kubeconfig, context)
+    document = ask_cluster(question, options["kubeconfig"], options["context"])
     if options.get("changes") and document["verdict"] not in PLACED:
         from fairlead.cli.what_if.waiting import changes_for
 
-        where = (kubeconfig, context, options.get("server"), options.get("token_file"))
-        document |= changes_for(where, WORKLOADS[word], document["namespace"], name)
+        asked = SchedulerChoice.of(dict(options))
+        document |= changes_for(asked, WORKLOADS[word], document["namespace"], name)
     verbose = bool(options.get("verbose"))
     _answer(document, options["output"], lambda console: show_workload(console, document, verbose=verbose))
 

@@ -35,6 +35,7 @@ def roles_command(
       second       beside kube-scheduler, for pods that name it
       default      in kube-scheduler's place
       volcano      in Volcano's place, with its controllers
+      both         the two in one process
       shards       several active replicas with the Volcano profile
       controllers  Volcano's controllers alone
       koordinator  in koord-scheduler's place

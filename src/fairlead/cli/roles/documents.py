@@ -34,7 +34,8 @@ def cluster_rules(way: str) -> list[Doc]:
     """What a way of running may do on the whole cluster."""
     needs = WAYS[way].needs()
     paths = [{"nonResourceURLs": list(needs.paths), "verbs": ["get"]}] if needs.paths else []
-    return rules_of(needs.cluster) + paths
+    posted = [{"nonResourceURLs": list(needs.posted), "verbs": ["post"]}] if needs.posted else []
+    return rules_of(needs.cluster) + paths + posted
 
 
 def extra_rules(extra: str) -> list[Doc]:

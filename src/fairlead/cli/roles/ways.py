@@ -3,11 +3,13 @@
     second       beside kube-scheduler, for pods that name it
     default      in kube-scheduler's place
     volcano      in Volcano's place: its scheduler and its controllers in one process
+    both         in Volcano's place, and beside or in the place of kube-scheduler: both in one process
     shards       several active replicas with the Volcano profile, each with nodes of its own
     controllers  Volcano's controllers alone
     koordinator  in koord-scheduler's place: a kube profile with Koordinator's plugins
     descheduler  in koord-descheduler's place, alone
-    reader       commands that only look: explain, status, queue, snapshot save, bug-report, record
+    reader       commands that only look: explain, status, queue, simulate, capacity, evictions, snapshot save,
+                 bug-report, record
 
 `extras` are rights that only some users of a way need.
 """
@@ -18,14 +20,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.cluster.server.asking import QUESTIONS_PATH
 from fairlead.console.roles import grants
 from fairlead.console.roles.grants import Grant, distinct, of_kinds, of_task, of_watches
 from fairlead.console.roles.needs import Needs, Tasks, tasks_of_plugins
+from fairlead.core.model.kinds import LEASE
 from fairlead.volcano.family import VOLCANO_CONTROLLERS
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Watch
 
+ASKED_AT = (QUESTIONS_PATH,)
 LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
 """Paths of the scheduler's own port, which asks the API server who may read them."""
 
@@ -72,6 +77,18 @@ def _volcano() -> Needs:
     return tasks.needs([*_volcano_watches(), *_controller_watches()])
 
 
+def _both() -> Needs:
+    tasks = Tasks(
+        places=True,
+        kube=True,
+        of_families=[("volcano", "rounds")],
+        controllers=VOLCANO_CONTROLLERS,
+        elects=True,
+        asks_who=True,
+    )
+    return tasks.needs([*_kube_watches(), *_volcano_watches(), *_controller_watches()])
+
+
 def _shards() -> Needs:
     tasks = [("volcano", "rounds"), ("volcano", "shards")]
     return Tasks(places=True, of_families=tasks, asks_who=True).needs(_volcano_watches())
@@ -102,8 +119,8 @@ def _reader() -> Needs:
     from fairlead.core.state.object_index import WATCHED
     from fairlead.kube.replay.recorder import WATCHES
 
-    read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_watches(WATCHES)
-    return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT)
+    read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_kinds([LEASE], ["get"]) + of_watches(WATCHES)
+    return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT, posted=ASKED_AT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +137,11 @@ WAYS: Mapping[str, Way] = {
     "second": Way("beside kube-scheduler, for pods that name it", _second, ("owners", "replacing", "evictions")),
     "default": Way("in kube-scheduler's place", _second, ("owners", "replacing", "evictions")),
     "volcano": Way("in Volcano's place, with its controllers", _volcano, ("cards", "evictions")),
+    "both": Way(
+        "in Volcano's place and beside or in the place of kube-scheduler, in one process",
+        _both,
+        ("owners", "cards", "replacing", "evictions"),
+    ),
     "shards": Way("several active replicas with the Volcano profile", _shards, ("cards", "evictions")),
     "controllers": Way("Volcano's controllers alone", _controllers, lease=("volcano-system", "vc-controller-manager")),
     "koordinator": Way("in koord-scheduler's place", _koordinator, ("owners", "replacing", "evictions")),

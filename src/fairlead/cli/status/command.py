@@ -1,8 +1,8 @@
 """`fairlead status`: leader, lag of each watch, queues, pods a second, the last error and drift of a running scheduler.
 
-The scheduler is found as `fairlead explain` finds it: through the kubeconfig (a cluster of `fairlead up`), then on the
-port of this machine, or where `--server` says (for a pod of the chart, after `kubectl port-forward`). Exit code 0 if it
-can work, 3 if something is wrong, 1 if no scheduler answers.
+It is found as `fairlead explain` finds it (`console/scheduler_search.py`). A replica that stands by sends on to the one
+that leads; where that cannot be reached, it is shown itself. Exit code 0 if the scheduler is ready and can work, 3 if
+something is wrong, 1 if no scheduler answers.
 """
 
 from __future__ import annotations
@@ -10,31 +10,35 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.explanations import connections, server_options
-from fairlead.errors import ApiError, FairleadError
+from fairlead.console.scheduler_search import NotAScheduler, SchedulerChoice, first_answer, server_options
+from fairlead.errors import FairleadError, NotLeading
 
 if TYPE_CHECKING:
-    from fairlead.client.credentials import Connection
+    from fairlead.client.client import KubeApi
 
 UNWELL = 3
 LAGS = 75.0
 """Seconds without a word of a watch, of which bookmarks come each minute."""
+_WAITS_FOR = {
+    "leaderElection": "it cannot read its lease, or holds one that should have been renewed",
+    "shutdown": "it is stopping",
+    "sched-handler-sync": "it has not seen the whole cluster yet: the log names the kinds that it may not list",
+    "api": "the API server does not answer it, or lets it in no more",
+    "modes": "a part of it waits for kinds that it may not list",
+}
+"""What a check of /readyz that fails means."""
 
 
 @click.command("status")
 @cluster_options
 @server_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def status_command(
-    kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None, output: str
-) -> None:
+def status_command(output: str, **options: Any) -> None:
     """Show how a running scheduler is.
 
     \b
@@ -42,44 +46,40 @@ def status_command(
       fairlead status --server https://127.0.0.1:10259 --token-file token      (after kubectl port-forward)
 
     \b
-    Exit code 0: it can work. 3: something is wrong. 1: no scheduler answers.
+    Exit code 0: it is ready. 3: something is wrong. 1: no scheduler answers.
     """
-    asked, _ = connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(_first(asked))
+    document = asyncio.run(_ask(SchedulerChoice.of(options)))
     troubles = troubles_of(document)
     click.echo(json.dumps(document, indent=2) if output == "json" else "\n".join(as_text(document, troubles)))
     sys.exit(UNWELL if troubles else 0)
 
 
-async def _first(asked: Sequence[Connection]) -> dict[str, Any]:
-    troubles: list[str] = []
-    for connection in asked:
-        try:
-            return await _ask(connection)
-        except FairleadError as error:
-            troubles.append(str(error))
-    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
-
-
-async def _ask(connection: Connection) -> dict[str, Any]:
-    from fairlead.client.client import KubeApi
+async def _ask(asked: SchedulerChoice) -> dict[str, Any]:
+    """The status of the leader, or of a replica that stands by if that is all that can be reached."""
     from fairlead.cluster.server.asking import STATUS_PATH
 
-    api = KubeApi(connection, attempts=1)
-    try:
+    standby: dict[str, Any] = {}
+
+    async def status(api: KubeApi) -> dict[str, Any]:
         answer = json.loads(await api.raw(STATUS_PATH))
-    except (ApiError, json.JSONDecodeError) as error:
-        raise FairleadError(str(error)) from error
-    finally:
-        await api.close()
-    if not isinstance(answer, dict) or answer.get("kind") != "SchedulerStatus":
-        raise FairleadError(f"{connection} is not a fairlead")
-    return answer
+        if not isinstance(answer, dict) or answer.get("kind") != "SchedulerStatus":
+            raise NotAScheduler(f"{api.connection} is not a fairlead")
+        if not answer["leader"]["leading"]:
+            standby.update(answer)
+            raise NotLeading(f"it stands by; {answer['leader']['holder'] or 'nobody'} leads")
+        return answer
+
+    try:
+        return await first_answer(asked, status)
+    except FairleadError:
+        if not standby:
+            raise
+        return standby
 
 
 def troubles_of(document: dict[str, Any]) -> list[str]:
     """What is wrong, in words."""
-    found = []
+    found = [f"not ready: {_WAITS_FOR.get(check, check)}" for check in document["notReady"]]
     if document["leader"]["elected"] and not document["leader"]["holder"]:
         found.append("nobody leads")
     if document["apiUnreachableSeconds"]:
@@ -96,12 +96,12 @@ def troubles_of(document: dict[str, Any]) -> list[str]:
 
 def as_text(document: dict[str, Any], troubles: list[str]) -> list[str]:
     leader, watches = document["leader"], document["watches"]
-    who = "leads" if leader["leading"] else f"stands by; {leader['holder'] or 'nobody'} leads"
+    who = f"leads since {leader['since']}" if leader["leading"] else f"stands by; {leader['holder'] or 'nobody'} leads"
     longest = max(watches, key=lambda watch: watch["silentSeconds"], default=None)
     lag = "none yet" if longest is None else f"{len(watches)}, longest silence {longest['silentSeconds']:.0f} s"
     error = document["lastError"]
     return [
-        f"scheduler   fairlead {document['version']}, {who}, since {document['startedAt']}",
+        f"scheduler   fairlead {document['version']}, {who}, started {document['startedAt']}",
         f"profiles    {', '.join(document['profiles'])}",
         f"cluster     {document['nodes']} nodes, {document['pods']} pods",
         "queues      " + ", ".join(f"{count} {queue}" for queue, count in document["queues"].items()),

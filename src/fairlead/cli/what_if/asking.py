@@ -2,8 +2,7 @@
 
     files ─▶ expand, with what admission reads of the cluster ─▶ question ─▶ the scheduler of a cluster or snapshot
 
-The scheduler is found as `fairlead explain` finds it: through the kubeconfig, then on the port of a `fairlead
-scheduler` on this machine, or where `--server` says.
+The scheduler is found as `fairlead explain` finds it (`console/scheduler_search.py`).
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.explanations import connections, server_options
+from fairlead.console.scheduler_search import SchedulerChoice, cluster_of, first_answer, namespace_of, server_options
 from fairlead.console.terminal import output as standard_output
 from fairlead.console.terminal import working
-from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, Unreachable
+from fairlead.errors import Forbidden, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
@@ -37,11 +36,8 @@ WAITS = 3
 class Whom:
     """Which scheduler is asked."""
 
-    kubeconfig: Path | None
-    context: str | None
-    server: str | None
-    token_file: Path | None
-    snapshot: Path | None
+    asked: SchedulerChoice
+    snapshot: Path | None = None
     volcano: str | None = None
     config: Path | None = None
     namespace: str = ""
@@ -84,12 +80,13 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def whom(options: dict[str, Any]) -> Whom:
     """Takes the options of `asking_options` out of a command's, and its namespace if it has one."""
-    return Whom(**{name: options.pop(name) for name in Whom.__slots__ if name in options})
+    names = ("snapshot", "volcano", "config", "namespace")
+    return Whom(SchedulerChoice.of(options), **{name: options.pop(name) for name in names if name in options})
 
 
 def own_namespace(whom: Whom) -> str:
     """The namespace that is meant when none is named."""
-    return connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)[1] or "default"
+    return namespace_of(whom.asked) or "default"
 
 
 def put_question(whom: Whom, question: Doc, documents: Sequence[Doc] = ()) -> Doc:
@@ -113,26 +110,18 @@ def _ask_snapshot(whom: Whom, snapshot: Path, question: Doc, documents: Sequence
 
 
 async def _ask(whom: Whom, question: Doc, documents: Sequence[Doc]) -> Doc:
-    from fairlead.client.client import KubeApi
     from fairlead.cluster.server.asking import QUESTIONS_PATH
 
-    asked, _ = connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
-    troubles: list[str] = []
     about: Doc | None = None if documents else {}
-    for connection in asked:
-        api = KubeApi(connection, attempts=1)
-        try:
-            if about is None:
-                placed, commands = _placed(documents, whom.namespace), bool(question.get("commands"))
-                about = await _about(await _cluster(whom, connection), placed, commands)
-            return await api.post(QUESTIONS_PATH, {**about, **question})
-        except (NotFound, MethodNotAllowed):
-            troubles.append(f"{connection} has no scheduler that answers questions")
-        except (Unreachable, json.JSONDecodeError) as error:
-            troubles.append(str(error))
-        finally:
-            await api.close()
-    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
+
+    async def put(api: KubeApi) -> Doc:
+        nonlocal about
+        if about is None:
+            placed, commands = _placed(documents, whom.namespace), bool(question.get("commands"))
+            about = await _about(cluster_of(whom.asked), placed, commands)
+        return await api.post(QUESTIONS_PATH, {**about, **question})
+
+    return await first_answer(whom.asked, put)
 
 
 def _placed(documents: Sequence[Doc], namespace: str) -> list[Doc]:
@@ -141,19 +130,13 @@ def _placed(documents: Sequence[Doc], namespace: str) -> list[Doc]:
     return [in_namespace(doc, namespace) if namespace else doc for doc in documents]
 
 
-async def _cluster(whom: Whom, connection: Connection) -> Connection:
-    """Where the API is that the objects would be applied to."""
-    if whom.server is None:
-        return connection
-    from fairlead.client.credentials import connect
-
-    return connect(None if whom.kubeconfig is None else str(whom.kubeconfig), whom.context)
-
-
-async def _about(connection: Connection, documents: Sequence[Doc], commands: bool) -> Doc:
+async def _about(connection: Connection | None, documents: Sequence[Doc], commands: bool) -> Doc:
     from fairlead.assembly.questions import DEPENDENTS, in_namespace, live_tree, question_about
     from fairlead.client.client import KubeApi
 
+    if connection is None:
+        placed = [in_namespace(doc, "default") for doc in documents]
+        return question_about(placed, [], live_tree([], []), now=time.time(), commands=commands)
     api = KubeApi(connection, attempts=2)
     try:
         placed = [in_namespace(doc, connection.namespace) for doc in documents]

@@ -8,7 +8,6 @@ Changes are commands then, and not edits of a file that nobody named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.assembly.applying import as_written
@@ -23,14 +22,13 @@ from fairlead.koordinator.records.gangs import gang_name
 
 if TYPE_CHECKING:
     from fairlead.client.client import KubeApi
+    from fairlead.console.scheduler_search import SchedulerChoice
     from fairlead.core.model.flow import Doc
 
-Where = tuple[Path | None, str | None, str | None, Path | None]
-"""Kubeconfig, context, server and token file, as a command has them."""
 _KOORDINATOR = KOORD_POD_GROUP.group
 
 
-def changes_for(where: Where, kind: kinds.Kind, namespace: str, name: str) -> Doc:
+def changes_for(asked: SchedulerChoice, kind: kinds.Kind, namespace: str, name: str) -> Doc:
     """What would let an object's pods run that wait: `changes`, the cheapest first, and how many were `tried`. An empty
     answer if it has no pods."""
 
@@ -43,10 +41,10 @@ def changes_for(where: Where, kind: kinds.Kind, namespace: str, name: str) -> Do
             return await _written(api, [found, *await _members(api, kind.group, namespace, name)])
         return await _written(api, [found])
 
-    return _changes(where, ask_cluster(read, where[0], where[1]))
+    return _changes(asked, ask_cluster(read, asked.kubeconfig, asked.context))
 
 
-def changes_for_group(where: Where, group: Doc) -> Doc:
+def changes_for_group(asked: SchedulerChoice, group: Doc) -> Doc:
     """`changes_for` a group, given as the podGroup of its explanation: apiGroup, namespace, name."""
     namespace, name = group["namespace"], group["name"]
 
@@ -55,16 +53,14 @@ def changes_for_group(where: Where, group: Doc) -> Doc:
         found = [doc for kind in known if (doc := await live_object(api, _named(kind, namespace, name))) is not None]
         return await _written(api, [*found[:1], *await _members(api, group["apiGroup"], namespace, name)])
 
-    return _changes(where, ask_cluster(read, where[0], where[1]))
+    return _changes(asked, ask_cluster(read, asked.kubeconfig, asked.context))
 
 
-def _changes(where: Where, documents: Sequence[Doc]) -> Doc:
+def _changes(asked: SchedulerChoice, documents: Sequence[Doc]) -> Doc:
     if not documents:
         return {}
-    kubeconfig, context, server, token_file = where
-    whom = Whom(kubeconfig, context, server, token_file, None)
     question = {"kind": "SimulateQuestion", "changes": True, "commands": True}
-    answer = put_question(whom, question, documents)
+    answer = put_question(Whom(asked), question, documents)
     return {field: answer[field] for field in ("changes", "tried", "exists") if field in answer}
 
 

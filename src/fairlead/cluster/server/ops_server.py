@@ -1,7 +1,6 @@
 """OpsServer: the port on which a running scheduler is watched. Health, metrics, its configuration, and explanations.
 
-Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked, which on
-loopback lets everybody in.
+Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked.
 """
 
 from __future__ import annotations
@@ -42,6 +41,14 @@ class Vitals:
     livez: Mapping[str, Check]
     readyz: Mapping[str, Check]
 
+    def failing(self) -> list[str]:
+        """What keeps it from being ready, by name."""
+        return [title for title, fails in self.failures().items() if fails]
+
+    def failures(self) -> dict[str, bool]:
+        """Whether each check of readiness fails."""
+        return {title: not holds() for title, holds in self.readyz.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Pages:
@@ -66,6 +73,7 @@ class OpsServer:
         at: Endpoint = LOOPBACK,
         guard: PortGuard | None = None,
         always_allowed: Sequence[str] = (),
+        standing_by: Callable[[], ApiError | None] = lambda: None,
     ) -> None:
         self.host, self.port, self._tls = at.host, at.port, at.tls
         self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
@@ -73,6 +81,7 @@ class OpsServer:
         self._asked = asked
         self._guard = guard or Open(at.host)
         self._always_allowed = always_allowed
+        self._standing_by = standing_by
         self._listener: Listener | None = None
 
     @property
@@ -113,6 +122,7 @@ class OpsServer:
             self._pages.reset()
             return web.Response(text="metrics reset\n")
         if path == QUESTIONS_PATH and request.method == "POST":
+            self._check_leading()
             may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
             return _json(await answer_to_request(request, self._asked.answerers, may_list))
         if request.method != "GET":
@@ -125,8 +135,14 @@ class OpsServer:
             return _json(await self._pages.status())
         if is_explanation(path):
             await self._guard.check_pods(request.headers.get("Authorization", ""), explained_namespace(path))
+            self._check_leading()
             return _json(await explanation_document(path, self._asked.explainers))
         return web.Response(status=404, text="404 page not found\n")
+
+    def _check_leading(self) -> None:
+        error = self._standing_by()
+        if error is not None:
+            raise error
 
     def _is_open(self, path: str) -> bool:
         return any(

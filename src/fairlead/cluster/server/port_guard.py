@@ -1,6 +1,6 @@
-"""Who may use the port of a running scheduler: everybody, who has the token, or whom the API server lets in.
+"""Who may use the port of a running scheduler: everybody, who has a token, or whom the API server lets in.
 
-The third way is kube-scheduler's. A TokenReview says whose the bearer token is, a SubjectAccessReview whether that user
+The last way is kube-scheduler's. A TokenReview says whose the bearer token is, a SubjectAccessReview whether that user
 may `get` the path; who brings no token is `system:anonymous`. Both answers are kept for ten seconds. What cannot be
 asked is refused.
 """
@@ -23,6 +23,7 @@ TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews"
 ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 _KEPT_FOR = 10.0
 _MOST_KEPT = 1000
+_COMPLAIN_EVERY = 60.0
 
 
 class Caller(NamedTuple):
@@ -72,29 +73,58 @@ class Open:
 
 
 class OneToken:
-    """Lets in who has the token."""
+    """Lets in who has the token, which is asked for at every request, because files change."""
 
     def check_origin(self, host: str, origin: str) -> None:
         return None
 
-    def __init__(self, token: str) -> None:
-        self._wanted = f"Bearer {token}".encode()
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
 
     async def check(self, authorization: str, verb: str, path: str) -> None:
-        if not hmac.compare_digest(authorization.encode(errors="replace"), self._wanted):
+        if not _is_bearer(authorization, self._token()):
             raise Unauthorized("Unauthorized")
 
     async def check_pods(self, authorization: str, namespace: str) -> None:
         await self.check(authorization, "", "")
 
 
+class LocalToken:
+    """Lets in who has the token of a file on this machine; others are left to another guard."""
+
+    def __init__(self, token: str, others: PortGuard) -> None:
+        self._token, self._others = token, others
+
+    def check_origin(self, host: str, origin: str) -> None:
+        self._others.check_origin(host, origin)
+
+    async def check(self, authorization: str, verb: str, path: str) -> None:
+        if not _is_bearer(authorization, self._token):
+            await self._others.check(authorization, verb, path)
+
+    async def check_pods(self, authorization: str, namespace: str) -> None:
+        if not _is_bearer(authorization, self._token):
+            await self._others.check_pods(authorization, namespace)
+
+
+def _is_bearer(authorization: str, token: str) -> bool:
+    return hmac.compare_digest(authorization.encode(errors="replace"), f"Bearer {token}".encode())
+
+
 class Reviews:
     """Asks the API server. `authenticate` and `authorize` may be two servers, as in kube-scheduler."""
 
     def __init__(
-        self, authenticate: ClusterApi, authorize: ClusterApi, *, clock: Callable[[], float] = time.monotonic
+        self,
+        authenticate: ClusterApi,
+        authorize: ClusterApi,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        complain: Callable[[str], None] = lambda words: None,
     ) -> None:
+        """`complain` gets a line, once a minute at most, if the API server refuses to review."""
         self._authenticate, self._authorize, self._clock = authenticate, authorize, clock
+        self._complain, self._complained_at = complain, float("-inf")
         self._callers: dict[str, tuple[float, Caller | None]] = {}
         self._verdicts: dict[tuple[str, ...], tuple[float, bool]] = {}
 
@@ -131,6 +161,7 @@ class Reviews:
         try:
             status = await _review(self._authenticate, TOKEN_REVIEW, {"token": token})
         except ApiError as error:
+            self._refused("tokens cannot be reviewed, so nobody is let in at the port", error)
             raise Unauthorized("Unauthorized") from error
         user = status.get("user") or {}
         caller = Caller(user.get("username", ""), user) if status.get("authenticated") else None
@@ -144,8 +175,14 @@ class Reviews:
         try:
             status = await _review(self._authorize, ACCESS_REVIEW, spec)
         except ApiError as error:
+            self._refused("access cannot be reviewed, so nobody is let in at the port", error)
             raise InternalError(f'Internal Server Error: "{about}": {error.message}') from error
         return bool(status.get("allowed")) and not status.get("denied")
+
+    def _refused(self, words: str, error: ApiError) -> None:
+        if self._clock() >= self._complained_at + _COMPLAIN_EVERY:
+            self._complained_at = self._clock()
+            self._complain(f"{words}: {error.message}")
 
     def _fresh(self, kept: dict[Any, tuple[float, bool]], key: Any) -> bool | None:
         until, verdict = kept.get(key, (0.0, False))

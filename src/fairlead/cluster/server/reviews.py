@@ -50,6 +50,13 @@ def _allowed(_: Doc, __: User, ___: Tokens) -> Doc:
     return {"allowed": True, "reason": "fairlead lets everybody who is let in do everything"}
 
 
+def _allowed_to(spec: Doc, _: User, __: Tokens) -> Doc:
+    """Nobody is let in here without a token, so who has none may nothing elsewhere either."""
+    if spec.get("user") == "system:anonymous":
+        return {"allowed": False, "reason": "fairlead lets nobody in without a token"}
+    return _allowed(spec, _, __)
+
+
 def _rules(_: Doc, __: User, ___: Tokens) -> Doc:
     everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
     paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
@@ -112,7 +119,7 @@ def _bound(wanted: Any, account: Reference, find: Find) -> Reference | None:
 
 
 _ANSWERS: dict[Kind, Callable[[Any, User, Any], Doc]] = {
-    SELF_ACCESS: _allowed, ACCESS: _allowed, LOCAL_ACCESS: _allowed, SELF_RULES: _rules, SELF: _me, TOKEN: _whose,
+    SELF_ACCESS: _allowed, ACCESS: _allowed_to, LOCAL_ACCESS: _allowed_to, SELF_RULES: _rules, SELF: _me, TOKEN: _whose,
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.core.family import families, resolve
+from fairlead.core.state.object_index import MODES
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Watch
@@ -92,11 +93,18 @@ def of_controller(name: str) -> tuple[Grant, ...]:
     return of_task(family, name)
 
 
+_EFFECTS = {
+    "": "this process waits until it may",
+    MODES: "profiles with a scheduling mode of their own wait until it may",
+}
+"""What follows when a kind may not be read, by the part of the process that reads it."""
+
+
 def of_watches(watches: Iterable[Watch]) -> list[Grant]:
     """The right to list and to watch what controllers follow."""
     found = []
     for watch in watches:
-        effect = "it counts as empty" if watch.optional else "this process waits until it may"
+        effect = _EFFECTS[watch.part] if not watch.optional else "it counts as empty"
         found += [_of_kind(watch.kind, verb, effect) for verb in ("list", "watch")]
     return found
 

@@ -21,6 +21,8 @@ class Needs:
     cluster: tuple[Grant, ...]
     lease: tuple[Grant, ...] = ()
     paths: tuple[str, ...] = ()
+    posted: tuple[str, ...] = ()
+    """Paths to which questions may be posted, because they are too long for an address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,16 @@ log = logging.getLogger("fairlead.scheduler")
 _GROUP = ("authorization.k8s.io", "v1")
 RULES_REVIEW = Kind(*_GROUP, "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False)
 ACCESS_REVIEW = Kind(*_GROUP, "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False)
+Leases = Sequence[tuple[str, str]]
+"""Namespaces and names of the leases that a process takes."""
 _NOWHERE = "fairlead-nowhere"
 """A namespace that nobody has: what holds there holds in all namespaces."""
 
 
-async def log_missing_rights(api: ClusterApi, needs: Needs, lease: tuple[str, str]) -> None:
-    """Log every right that this account lacks. `lease` is the namespace and name of the lease."""
+async def log_missing_rights(api: ClusterApi, needs: Needs, leases: Leases) -> None:
+    """Log every right that this account lacks."""
     try:
-        missing = await lacking(api, needs, lease)
+        missing = await lacking(api, needs, leases)
     except ApiError as error:
         log.info("what this account may do is not known: %s", error)
         return
@@ -48,22 +50,21 @@ async def log_missing_rights(api: ClusterApi, needs: Needs, lease: tuple[str, st
         log.info("this account may do all that is needed")
 
 
-async def review_rights(connection: Connection, needs: Needs, lease: tuple[str, str]) -> None:
+async def review_rights(connection: Connection, needs: Needs, leases: Leases) -> None:
     """The same over a connection, by a client of its own: with the others a process that stands by may not write."""
     from fairlead.client.client import KubeApi
 
     api = KubeApi(connection)
     try:
-        await log_missing_rights(api, needs, lease)
+        await log_missing_rights(api, needs, leases)
     finally:
         await api.close()
 
 
-async def lacking(api: ClusterApi, needs: Needs, lease: tuple[str, str]) -> list[Grant]:
+async def lacking(api: ClusterApi, needs: Needs, leases: Leases) -> list[Grant]:
     """The rights that the account of `api` does not have."""
-    namespace, name = lease
     missing = await _lacking(api, needs.cluster, _NOWHERE, everywhere=True)
-    if needs.lease:
+    for namespace, name in leases if needs.lease else ():
         missing += await _lacking(api, needs.lease, namespace, name=name)
     return missing
 

@@ -85,6 +85,12 @@ class SchedulingMode(Placer, Protocol):
     """One way to place pods. What it writes goes into SchedulerParts.output, and the pods that it places to
     SchedulerParts.binding_driver. The bodies here are those of a mode with nothing to do or to say."""
 
+    is_held: bool = False
+    """Whether it has to wait, because this account may not read what it needs."""
+
+    def hold(self, held: bool) -> None:
+        self.is_held = held
+
     # ---- profiles ----
 
     def serves(self, profile: Profile) -> bool:

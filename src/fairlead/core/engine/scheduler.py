@@ -12,7 +12,7 @@ no copy. A slice is a count and not a duration, so a run is the same on a fast a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,8 @@ from fairlead.core.engine.upkeep import Upkeep
 from fairlead.core.engine.watching import watches_of
 from fairlead.core.framework.effects import Effects
 from fairlead.core.model.flow import Change, OutsideWork, Reply, Watch, Write
-from fairlead.core.state.cluster import Cluster
+from fairlead.core.state.cluster import Cluster, PodPlace
+from fairlead.core.state.object_index import MODES
 
 if TYPE_CHECKING:
     from fairlead.core.framework.meter import Meter
@@ -110,7 +111,8 @@ class Scheduler:
         look_after(bindings.due(now, self.cluster.table.alive))
         self.guard.do("looking after statuses", self.upkeep.step, now, output)
         for mode in modes:
-            mode.step(now, changes, self.interrupted_by)
+            if not mode.is_held:
+                mode.step(now, changes, self.interrupted_by)
         self.guard.tick(now)
         output.add(self.parts.effects.take_writes())
         output.add(self.ledger.note(output.writes, self.cluster, now))
@@ -124,8 +126,14 @@ class Scheduler:
             self.watches = (*self.watches, *(Watch(kind, optional=True) for kind in unwatched))
         return bool(unwatched)
 
+    def hold(self, parts: Collection[str]) -> None:
+        """Let these parts wait from now on: nobody may read what they need."""
+        for mode in self.modes[1:]:
+            mode.hold(MODES in parts)
+
     def wake_at(self) -> float | None:
-        times = [self.bindings.wake_at(), self.upkeep.wake_at(), *(mode.wake_at(self.now) for mode in self.modes)]
+        modes = [mode for mode in self.modes if not mode.is_held]
+        times = [self.bindings.wake_at(), self.upkeep.wake_at(), *(mode.wake_at(self.now) for mode in modes)]
         return min([at for at in times if at is not None], default=None)
 
     def unanswered(self) -> list[Write]:
@@ -135,7 +143,9 @@ class Scheduler:
     def reconfigure(
         self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
     ) -> None:
-        """Other policies from now on. Pods keep their places in the queue and on nodes."""
+        """Other policies from now on. Pods keep their places in the queue and on nodes; those of a name that was not
+        served before join the queue, as at a takeover."""
+        served = {name for name in self.profiles if self.backlog.serves(name)}
         self.profiles = {profile.name: profile for profile in profiles}
         self.backlog.reconfigure(
             self.profiles,
@@ -145,9 +155,17 @@ class Scheduler:
             extra_interests=interests_of_extenders(profiles),
         )
         self._follow(profiles)
+        self._offer({name for name in self.profiles if self.backlog.serves(name)} - served)
         self.upkeep.reconfigure(profiles)
         known = {watch.kind for watch in self.watches}
         self.watches = (*self.watches, *(watch for watch in watches_of(profiles) if watch.kind not in known))
+
+    def _offer(self, names: Collection[str]) -> None:
+        """Queue the pods of these scheduler names that wait."""
+        for pod_state in self.cluster.pods.values() if names else ():
+            pod = pod_state.seen
+            if pod_state.place is PodPlace.PENDING and pod.scheduler_name in names:
+                self.backlog.add(pod, self.now)
 
     def _follow(self, profiles: Sequence[Profile]) -> None:
         self.modes += missing_modes(profiles, self.parts, self.modes)

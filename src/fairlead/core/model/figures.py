@@ -54,6 +54,17 @@ class Sample(NamedTuple):
     began: float = 0.0
 
 
+class EvictedPod(NamedTuple):
+    """An eviction, for the log: who went from where, for whose sake, by which rule."""
+
+    pod: str
+    node: str
+    beneficiary: str
+    rule: str
+    priority: int
+    lost: float
+
+
 class Lapse(NamedTuple):
     """One span of a scheduling mode that was measured. `labels` say of what, such as a plugin or a stage."""
 
@@ -78,6 +89,8 @@ class Figures:
     pods: int = 0
     assumed: int = 0
     preemptions: int = 0
+    evicted: Mapping[str, int] = field(default_factory=dict)
+    """By rule: pods that were evicted."""
     rows_judged: int = 0
     domains_tried: int = 0
     rows_one_by_one: Mapping[str, int] = field(default_factory=dict)
@@ -103,6 +116,7 @@ class Observed:
     victims: tuple[int, ...] = ()
     """How many pods each preemption evicts."""
     complaints: tuple[str, ...] = ()
+    evicted: tuple[EvictedPod, ...] = ()
     lapses: tuple[Lapse, ...] = ()
     """The durations that scheduling modes measured."""
     costliest: tuple[str, float] | None = None

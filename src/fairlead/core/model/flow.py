@@ -100,13 +100,15 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What a Controller subscribes to: a kind, optionally narrowed by selectors as in a list request. Of an
-    `optional` one there are none if we may not read it; without, a controller waits until it may."""
+    `optional` one there are none if we may not read it; without, a controller waits until it may. If only a `part` of
+    the controller needs it, that part waits: the runtime calls the controller's `hold` with the names of such parts."""
 
     kind: Kind
     field_selector: str = ""
     label_selector: str = ""
     namespace: str = ""
     optional: bool = False
+    part: str = ""
 
 
 class DocView(Protocol):

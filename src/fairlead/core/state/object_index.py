@@ -87,9 +87,18 @@ def indexed_watches(*, modes: bool, more: Collection[Kind] = ()) -> list[Watch]:
     are kinds that plugins read besides."""
     wanted = [kind for kind in WATCHED if modes or _ENTRIES[kind].read_by is not ReadBy.MODES]
     wanted += [kind for kind in COMPILERS if kind in more and kind not in WATCHED]
-    return [Watch(kind, optional=_ENTRIES[kind].optional) for kind in wanted]
+    return [
+        Watch(
+            kind,
+            optional=_ENTRIES[kind].optional,
+            part=MODES if _ENTRIES[kind].read_by is ReadBy.MODES and kind not in more else "",
+        )
+        for kind in wanted
+    ]
 
 
+MODES = "modes"
+"""The part of a scheduler that waits for kinds which only scheduling modes beside that of kube profiles read."""
 _REMEMBERED = 1 << 14
 
 

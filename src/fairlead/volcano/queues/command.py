@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.console.cluster_access import cluster_options
-from fairlead.console.explanations import OPS_PORT, UnknownToScheduler, ask, connections, server_options
+from fairlead.console.explanations import UnknownToScheduler, ask
+from fairlead.console.scheduler_search import SchedulerChoice, cluster_of, server_options
 from fairlead.console.terminal import output as standard_output
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.volcano.kinds import VC_POD_GROUP, VC_QUEUE
@@ -58,7 +59,11 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
     if not queues:
         click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
-    if queues and not _are_served(queues) and not asyncio.run(_are_accounted_for(cluster, queues[0])):
+    if (
+        queues
+        and not _are_served(queues)
+        and not asyncio.run(_are_accounted_for(SchedulerChoice(kubeconfig, context), queues[0]))
+    ):
         click.echo(f"these queues wait: {_NO_VOLCANO}", err=True)
 
 
@@ -73,10 +78,10 @@ def _cluster(kubeconfig: Path | None, context: str | None) -> Connection:
     return connect(None if kubeconfig is None else str(kubeconfig), context)
 
 
-async def _are_accounted_for(cluster: Connection, queue: Doc) -> bool:
+async def _are_accounted_for(asked: SchedulerChoice, queue: Doc) -> bool:
     """Whether the scheduler that answers knows a queue; also if none answers, because Volcano's own may be there."""
     try:
-        await ask([cluster, type(cluster).to(OPS_PORT)], "", queue["metadata"]["name"], plural="queues")
+        await ask(asked, "", queue["metadata"]["name"], plural="queues")
     except UnknownToScheduler:
         return False
     except FairleadError:
@@ -100,12 +105,9 @@ def get_command(name: str, output: str, kubeconfig: Path | None, context: str | 
 @click.argument("name")
 @_where
 @server_options
-def explain_command(
-    name: str, output: str, kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
-) -> None:
+def explain_command(name: str, output: str, **options: Any) -> None:
     """Show the sum of queue NAME line by line: what it may have, has, keeps for others, and what is left."""
-    asked, _ = connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(_explanation(asked, name))
+    document = asyncio.run(_explanation(SchedulerChoice.of(options), name))
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -114,14 +116,15 @@ def explain_command(
     show_queue(standard_output(), document)
 
 
-async def _explanation(asked: Sequence[Connection], name: str) -> dict[str, Any]:
+async def _explanation(asked: SchedulerChoice, name: str) -> dict[str, Any]:
     """From a scheduler, else from the Queue itself if a cluster was named: a scheduler alone has no objects."""
     try:
         return await ask(asked, "", name, plural="queues")
     except FairleadError:
-        if len(asked) == 1:
+        cluster = None if asked.server is not None else cluster_of(asked)
+        if cluster is None:
             raise
-        queues = await _queues(asked[0])
+        queues = await _queues(cluster)
         if not queues:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found: {_NO_QUEUES}') from None
         found = [queue for queue in queues if queue["metadata"]["name"] == name]

@@ -60,7 +60,7 @@ def test_no_way_of_running_asks_for_everything_or_for_secrets_to_read() -> None:
 
 
 def test_the_reader_writes_nothing() -> None:
-    verbs = {verb for found in cluster_rules("reader") for verb in found["verbs"]}
+    verbs = {verb for found in cluster_rules("reader") if "resources" in found for verb in found["verbs"]}
     assert verbs == {"get", "list", "watch"}
 
 
@@ -111,7 +111,7 @@ async def test_rights_that_rules_do_not_show_are_asked_for_one_by_one() -> None:
         [rule("", "pods/binding", "create"), rule("coordination.k8s.io", "leases", "update", resourceNames=["other"])],
         also=frozenset({"leases"}),
     )
-    missing = await lacking(api, needs, ("kube-system", "ours"))  # type: ignore[arg-type]
+    missing = await lacking(api, needs, [("kube-system", "ours")])  # type: ignore[arg-type]
     assert [grant.shown for grant in missing] == ["delete pods"]
     assert [(asked["verb"], asked["resource"], asked.get("name")) for asked in api.asked] == [
         ("delete", "pods", None),
@@ -123,7 +123,7 @@ async def test_what_is_lacking_is_said_with_what_does_not_work(caplog: pytest.Lo
     watches = [Watch(POD), Watch(SERVICE, optional=True)]
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         logging.getLogger("fairlead").propagate = True
-        await log_missing_rights(Reviewer([]), Tasks().needs(watches), ("", ""))  # type: ignore[arg-type]
+        await log_missing_rights(Reviewer([]), Tasks().needs(watches), [])  # type: ignore[arg-type]
     assert "this account may not list pods, watch pods: this process waits until it may" in caplog.text
     assert "this account may not list services, watch services: it counts as empty" in caplog.text
 
@@ -143,3 +143,26 @@ def test_the_command_prints_roles_and_bindings() -> None:
     assert [doc["kind"] for doc in documents] == ["ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"]
     assert documents[2]["subjects"] == [{"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead"}]
     assert CliRunner().invoke(cli, ["roles", "second", "--for", "me"]).exit_code == 2
+
+
+def test_a_reader_may_ask_questions_and_find_the_leader() -> None:
+    rules = cluster_rules("reader")
+    paths = {(path, verb) for rule in rules for path in rule.get("nonResourceURLs", ()) for verb in rule["verbs"]}
+    assert ("/apis/fairlead.io/v1/questions", "post") in paths
+    assert ("/apis/fairlead.io/*", "get") in paths
+    leases = [one for one in rules if "leases" in one.get("resources", ())]
+    assert [one["verbs"] for one in leases] == [["get"]], "to read which replica leads, and its certificate"
+
+
+def rights(way: str) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in cluster_rules(way)
+        for group in rule.get("apiGroups", ())
+        for resource in rule.get("resources", ())
+        for verb in rule["verbs"]
+    }
+
+
+def test_both_in_one_process_may_what_each_may_alone_and_no_more() -> None:
+    assert rights("both") == rights("second") | rights("volcano")

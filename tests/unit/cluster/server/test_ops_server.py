@@ -116,7 +116,7 @@ async def test_an_explanation_is_served() -> None:
 
 
 async def test_with_a_token_only_health_is_open() -> None:
-    async with asked(guard=OneToken("secret")) as ops:
+    async with asked(guard=OneToken(lambda: "secret")) as ops:
         assert (await ops.get("/healthz"))[0] == 200
         for path in ("/metrics", "/configz", explanation_path("default", "known")):
             assert (await ops.get(path))[0] == 401

@@ -185,3 +185,17 @@ def test_only_pods_of_kube_profiles_queue(served: bool) -> None:
     stage.tell(pod("b") if served else first_pod("b"))
     assert stage.backlog.serves("default-scheduler" if served else "first") is served
     assert ("b" in stage.binds()) is served
+
+
+def test_modes_wait_for_what_only_they_need_and_kube_profiles_do_not() -> None:
+    stage, _ = scenario()
+    stage.scheduler.hold({"modes"})
+    stage.tell(first_pod("a"), pod("b"))
+    assert stage.binds() == {"b": stage.binds()["b"]}
+    assert stage.scheduler.wake_at() != 7.0, "a mode that may not act does not wake anybody"
+    stage.scheduler.hold(())
+    stage.run()
+    assert stage.binds()["a"] == "n0"
+    only = [watch.kind.resource for watch in stage.scheduler.watches if watch.part == "modes"]
+    assert "resourcequotas" in only
+    assert not {"pods", "nodes", "namespaces"} & set(only)

@@ -13,13 +13,14 @@ Invariant: at most `_KEPT` evictions are kept in memory and `_WRITTEN` in the Co
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from fairlead.core.engine.what_if.victims import lost_work
 from fairlead.core.model import kinds
+from fairlead.core.model.figures import EvictedPod
 from fairlead.core.model.flow import Verb, Write
 from fairlead.core.model.records import record
 from fairlead.core.model.times import micro_timestamp
@@ -78,6 +79,9 @@ class EvictionLedger:
         """`place` is the namespace and name of the ConfigMap; None keeps them in memory only."""
         self._kept: deque[EvictionRecord] = deque(maxlen=_KEPT)
         self.place = place
+        self._unread: deque[EvictionRecord] = deque(maxlen=_KEPT)
+        self.counts: Counter[str] = Counter()
+        """How many this process evicted, by rule."""
         self._written: deque[str] = deque()
         """Keys of the ConfigMap's data, the oldest first."""
         self._exists = False
@@ -112,6 +116,8 @@ class EvictionLedger:
                 )
             )
         self._kept.extend(new)
+        self._unread.extend(new)
+        self.counts.update(one.rule for one in new)
         return [self._write(new)] if new and self.place is not None else []
 
     def _write(self, new: Sequence[EvictionRecord]) -> Write:
@@ -153,6 +159,15 @@ class EvictionLedger:
         found.sort(key=lambda one: one.at)
         self._kept = deque(found, maxlen=_KEPT)
         self._written = deque(sorted(data))
+
+    def take_new(self) -> tuple[EvictedPod, ...]:
+        """The evictions since this was last asked, for the log."""
+        found = []
+        while self._unread:
+            one = self._unread.popleft()
+            where = f"{one.namespace}/{one.name}"
+            found.append(EvictedPod(where, one.node, one.beneficiary, one.rule, one.priority, one.lost))
+        return tuple(found)
 
     def of(self, namespace: str = "") -> Iterator[EvictionRecord]:
         """The evictions of a namespace, or of all, the newest first."""

@@ -38,6 +38,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
         pods=places.total() - places[PodPlace.PENDING],
         assumed=places[PodPlace.ASSUMED],
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
+        evicted=dict(scheduler.ledger.counts),
         domains_tried=pods.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in pods.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
@@ -62,6 +63,7 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
         samples=_emptied(meter.samples) if meter is not None else (),
         victims=victims,
         complaints=_emptied(scheduler.backlog.complaints),
+        evicted=scheduler.ledger.take_new(),
         lapses=_emptied(meter.lapses) if meter is not None else (),
         costliest=None if meter is None else meter.costliest(),
     )

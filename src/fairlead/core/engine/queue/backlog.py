@@ -263,7 +263,7 @@ class Backlog:
         present = self.queues.get(entry.key)
         if present is not None:
             self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
-        elif entry.gang is None or entry.gang.pending():
+        elif self.serves(entry.pod.scheduler_name) and (entry.gang is None or entry.gang.pending()):
             entry.count_failure(now)
             self._transitions.count_blame(entry)
             strategy = self.requeuing.judge_all(entry, self.in_flight.since(departed))
@@ -379,7 +379,8 @@ class Backlog:
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
         """Go on with other profiles and the same pods; a setting that is None stays as it is. All entries are gated and
-        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them."""
+        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them.
+        Entries whose profile is gone leave; `add` brings their pods again when it is back."""
         self.queues.backoff.reconfigure(initial_backoff, max_backoff)
         if unschedulable_limit is not None:
             self._sweeps.reconfigure(unschedulable_limit)
@@ -389,11 +390,19 @@ class Backlog:
         self.requeuing.reconfigure(Hints(profiles, self._extra))
         self._gates.reconfigure(profiles)
         for entry in sorted(self.queues, key=lambda entry: entry.serial):
-            if entry.place is QueueName.PARKED or not self._transitions.admit(entry):
+            if not self.serves(entry.pod.scheduler_name):
+                self._leave(entry)
+            elif entry.place is QueueName.PARKED or not self._transitions.admit(entry):
                 self._transitions.park(entry, CONFIGURATION_CHANGE.label)
             else:
                 self.queues.reorder(entry)
         self.move(CONFIGURATION_CHANGE, None, None, now)
+
+    def _leave(self, entry: Entry) -> None:
+        for pod in [entry.pod] if entry.gang is None else entry.gang.pending():
+            self.nominator.forget(pod.uid)
+            self.gangs.left(pod)
+        self._transitions.remove(entry)
 
     # ---- reading ----
 

@@ -1,8 +1,7 @@
 """Parked: the unschedulable queue, in which entries wait for an event, indexed by the plugins that refused them.
 
 There may be thousands of events a second and tens of thousands of parked entries, and most events concern few of them.
-So an event is judged only for entries that blame a plugin which listens to it. Entries whose profile is no longer
-configured ("orphans") have an index of their own: any event may wake them.
+So an event is judged only for entries that blame a plugin which listens to it.
 
 Invariant: an entry is indexed under exactly the plugins it blamed when it was parked; park it again when they change.
 """
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 _GATE = "\0gate "
 """Prefix of the index of gated entries: by the plugin that gates them, not by other plugins that they blame."""
-ORPHANS = "\0orphans"
-"""The index of entries without a profile; no plugin has this name."""
 
 
 class Parked:
@@ -44,11 +41,11 @@ class Parked:
     def gated(self) -> int:
         return len(self._gated)
 
-    def put(self, entry: Entry, *, orphan: bool) -> None:
+    def put(self, entry: Entry) -> None:
         """Park an entry, or index a parked one anew."""
         key = entry.key
         self.remove(key)
-        names = (ORPHANS,) if orphan else (_GATE + entry.gated_by,) if entry.gated else tuple(sorted(entry.blamed))
+        names = (_GATE + entry.gated_by,) if entry.gated else tuple(sorted(entry.blamed))
         self._entries[key] = entry
         self._filed_under[key] = names
         self._by_age.put(key, (entry.parked_since, entry.serial), entry)
@@ -69,10 +66,10 @@ class Parked:
                 del self._by_plugin[name]
 
     def blaming(self, plugins: Collection[str]) -> list[Entry]:
-        """Entries that blame one of these plugins, and orphans."""
+        """Entries that blame one of these plugins."""
         if not self._entries:
             return []
-        found = [entries for name, entries in self._by_plugin.items() if name in plugins or name == ORPHANS]
+        found = [entries for name, entries in self._by_plugin.items() if name in plugins]
         if len(found) == 1:
             return list(found[0].values())
         return list({key: entry for entries in found for key, entry in entries.items()}.values())

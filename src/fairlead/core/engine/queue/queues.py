@@ -81,9 +81,9 @@ class Queues:
         self._settle(entry, _BACKOFF)
         self.backoff.put(entry, self.order.of(entry))
 
-    def park(self, entry: Entry, *, orphan: bool) -> None:
+    def park(self, entry: Entry) -> None:
         self._settle(entry, _PARKED)
-        self.parked.put(entry, orphan=orphan)
+        self.parked.put(entry)
 
     def _settle(self, entry: Entry, place: QueueName) -> None:
         key = entry.key

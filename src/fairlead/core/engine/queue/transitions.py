@@ -74,7 +74,7 @@ class Transitions:
         self._remove_namesake(entry)
         if entry.place is not QueueName.PARKED:
             self._tallies.incoming[QueueName.PARKED.value, label] += 1
-        self._queues.park(entry, orphan=entry.pod.scheduler_name not in self._gates.profiles)
+        self._queues.park(entry)
 
     def _remove_namesake(self, entry: Entry) -> None:
         """Remove a waiting pod of the same namespace and name: it was deleted, but its deletion was not seen."""

@@ -194,13 +194,6 @@ def test_a_move_can_be_restricted_to_some_pods() -> None:
     assert (room.queue(low), room.queue(high)) == ("active", "unschedulable")
 
 
-def test_a_pod_whose_profile_is_unknown_is_woken_by_any_event() -> None:
-    room = QueueScenario()
-    pod = room.park("a", "Fit", schedulerName="somebody-else")
-    assert room.backlog.move(POD_GONE, None, None, T0 + 60) == 1
-    assert room.queue(pod) == "active"
-
-
 # ---- pop, done, put back ----
 
 

@@ -15,7 +15,7 @@ def parked(*blamed: tuple[str, set[str]]) -> Parked:
     for serial, (name, plugins) in enumerate(blamed):
         entry = Entry(room.pod(name), T0 + serial, serial)
         entry.refuse(frozenset(plugins))
-        filing.put(entry, orphan=name == "orphan")
+        filing.put(entry)
     return filing
 
 
@@ -30,15 +30,11 @@ def test_only_entries_that_blame_a_plugin_are_found_by_its_name() -> None:
     assert filing.blaming({"Volumes"}) == []
 
 
-def test_entries_without_a_profile_are_found_by_any_name() -> None:
-    assert names(parked(("orphan", {"Fit"}), ("b", {"Fit"})).blaming({"Volumes"})) == ["orphan"]
-
-
 def test_an_entry_that_is_filed_anew_leaves_no_trace_under_its_old_names() -> None:
     filing = parked(("a", {"Fit"}))
     entry = filing.blaming({"Fit"})[0]
     entry.refuse(frozenset({"Ports"}))
-    filing.put(entry, orphan=False)
+    filing.put(entry)
     assert filing.blaming({"Fit"}) == []
     assert filing.blaming({"Ports"}) == [entry]
     filing.remove(entry.key)
