@@ -87,7 +87,7 @@ suite: $(READY)
 # `make test-kube INSTALL=1` may install the system packages that are missing.
 INSTALL ?=
 test-kube: $(READY)
-	INSTALL=$(INSTALL) tools/real/mpi.sh
+	INSTALL=$(INSTALL) tools/real/packages.sh
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "kube or long" $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.

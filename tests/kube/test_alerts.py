@@ -74,7 +74,7 @@ FAULTS = {
 
 def test_each_fault_raises_its_alert_and_no_other(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
-    assert promtool is not None, "promtool is missing: apt-get install prometheus"
+    assert promtool is not None, "promtool is missing: run tools/real/packages.sh, which installs it with INSTALL=1"
     selected = 'namespace="fairlead-system",job=~"(.*/)?fairlead"'
     text = (FILES / "alerts.yaml").read_text().replace("OURS", selected)
     (tmp_path / "alerts.yaml").write_text(text)

@@ -2,7 +2,7 @@
 ssh configuration, and with the environment of its master.
 
 There are no machines behind the host names: in ssh's place a script looks up the host in the Job's ssh configuration,
-checks the keys with ssh-keygen, and starts what it is given here. `tools/real/mpi.sh` installs Open MPI.
+checks the keys with ssh-keygen, and starts what it is given here. `tools/real/packages.sh` installs Open MPI.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def stored(cluster: VolcanoHarness, kind: kinds.Kind, name: str) -> Doc:
 def test_mpirun_starts_a_program_on_the_hosts_of_the_job(tmp_path: Path) -> None:
     mpirun = shutil.which("mpirun")
     if mpirun is None:
-        pytest.fail("mpirun is missing: run tools/real/mpi.sh, which installs Open MPI", pytrace=False)
+        pytest.fail("mpirun is missing: run tools/real/packages.sh, which installs Open MPI", pytrace=False)
     cluster = running_job()
     for name, text in stored(cluster, kinds.SECRET, "mpi-ssh")["data"].items():
         (tmp_path / name).write_bytes(b64decode(text))

@@ -115,7 +115,7 @@ def test_system_packages_are_installed_only_if_that_is_asked_for(tmp_path: Path)
     called = tmp_path / "called"
     (tmp_path / "apt-get").write_text(f"#!/bin/sh\n: >{called}\n")
     (tmp_path / "apt-get").chmod(0o755)
-    script = HOUSE / "tools" / "real" / "mpi.sh"
+    script = HOUSE / "tools" / "real" / "packages.sh"
     for install in ("", "1"):
         environment = {"PATH": str(tmp_path), "INSTALL": install}
         done = subprocess.run(["/bin/bash", script], env=environment, capture_output=True, text=True, check=False)

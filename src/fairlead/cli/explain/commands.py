@@ -106,7 +106,7 @@ def pod_command(
     \b
     Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked = SchedulerChoice.of(dict(options))
+    asked = SchedulerChoice.of(options)
     where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name))
     if changes and document["verdict"] not in PLACED:
@@ -128,7 +128,7 @@ def podgroup_command(
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    asked = SchedulerChoice.of(dict(options))
+    asked = SchedulerChoice.of(options)
     where = namespace or namespace_of(asked)
     document = asyncio.run(ask(asked, where, name, plural="podgroups", called=called))
     _add_quota_lacks(document, where, name, (asked.kubeconfig, asked.context))
