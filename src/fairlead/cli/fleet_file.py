@@ -15,13 +15,16 @@ what belongs to the cluster that they come from, and are simulated from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
 from fairlead.cluster.kubelets.simulated_nodes import SIMULATED
+from fairlead.config.problems import Path as FieldPath
+from fairlead.config.problems import dotted
+from fairlead.config.shapes import ConfigStruct, GoField, Misfit, Scalar, Shape, ShapeDecoder, WrongValue
 from fairlead.config.yaml_text import read_documents
 from fairlead.core.model.syntax import subdomain_complaints
 from fairlead.errors import ConfigError
@@ -29,7 +32,6 @@ from fairlead.errors import ConfigError
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
 
-_FIELDS = ("count", "name", "instanceType", "resources", "labels", "taints", "devices")
 _OF_THE_OTHER_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
 
 
@@ -67,44 +69,79 @@ def _node(path: Path, node: Any) -> Doc:
     return {"apiVersion": "v1", "spec": {}, **node, "metadata": metadata}
 
 
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise WrongValue("is not a number of nodes")
+    return value
+
+
+def _list_of(kind: type, message: str, hint: str = "") -> Scalar:
+    """A list whose items are all of one type. It is one leaf, because one message is about the whole list."""
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if value and (not isinstance(value, list) or not all(isinstance(one, kind) for one in value)):
+            raise WrongValue(message, hint)
+        return tuple(value or ())
+
+    return Scalar("list", read)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(one, str | int | float) for one in value.values()):
+        raise WrongValue("is not a mapping of plain values")
+    return {str(name): str(one) for name, one in value.items()}
+
+
+_TEXTS = Scalar("texts", _texts)
+_TEXT = Scalar("text", str)
+_SHAPE = ConfigStruct(
+    "shape",
+    {
+        "count": Scalar("count", _count),
+        "name": _TEXT,
+        "instanceType": _TEXT,
+        "resources": _TEXTS,
+        "labels": _TEXTS,
+        "taints": _list_of(dict, "is not a list of taints"),
+        "devices": _list_of(str, "is not a list of devices", "for example [gpu.example.com:8]"),
+    },
+)
+
+
+class _FleetDecoder(ShapeDecoder):
+    """Raises a ConfigError at the first thing that does not fit."""
+
+    def __init__(self, file: Path, at: FieldPath) -> None:
+        super().__init__(at)
+        self._file = file
+
+    def fail(self, path: FieldPath, message: str, hint: str = "") -> ConfigError:
+        return ConfigError(message, file=str(self._file), path=dotted(path), hint=hint)
+
+    def _unknown(self, path: FieldPath, name: Any, known: Sequence[str]) -> None:
+        raise self.fail(path, "unknown field", f"known: {', '.join(known)}")
+
+    def _misfit(self, path: FieldPath, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        raise self.fail(path, "is not a mapping")
+
+    def _wrong(self, path: FieldPath, shape: Shape, error: ValueError) -> None:
+        raise self.fail(path, str(error), error.hint if isinstance(error, WrongValue) else "")
+
+
 def _shape(path: Path, number: int, entry: Any) -> NodeShape:
-    where = f"nodes[{number}]"
-    if not isinstance(entry, dict):
-        raise ConfigError("is not a mapping", file=str(path), path=where)
-    for name in entry:
-        if name not in _FIELDS:
-            raise ConfigError(
-                "unknown field", file=str(path), path=f"{where}.{name}", hint=f"known: {', '.join(_FIELDS)}"
-            )
-    count = entry.get("count", 1)
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ConfigError("is not a number of nodes", file=str(path), path=f"{where}.count")
-    labels = _texts(path, f"{where}.labels", entry.get("labels"))
-    if "instanceType" in entry:
-        labels[INSTANCE_TYPE] = str(entry["instanceType"])
-    taints = entry.get("taints") or []
-    if not isinstance(taints, list) or not all(isinstance(one, dict) for one in taints):
-        raise ConfigError("is not a list of taints", file=str(path), path=f"{where}.taints")
-    devices = entry.get("devices") or []
-    if not isinstance(devices, list) or not all(isinstance(one, str) for one in devices):
-        example = "for example [gpu.example.com:8]"
-        raise ConfigError("is not a list of devices", file=str(path), path=f"{where}.devices", hint=example)
+    decoder = _FleetDecoder(path, ("nodes", number))
+    fields = decoder.decode(_SHAPE, entry)
+    labels = fields.get("labels", {})
+    if "instanceType" in fields:
+        labels[INSTANCE_TYPE] = fields["instanceType"]
     try:
         return NodeShape(
-            _texts(path, f"{where}.resources", entry.get("resources")),
-            count,
-            str(entry.get("name", "")),
+            fields.get("resources", {}),
+            fields.get("count", 1),
+            fields.get("name", ""),
             labels,
-            tuple(taints),
-            tuple(parse_device(one) for one in devices),
+            fields.get("taints", ()),
+            tuple(parse_device(one) for one in fields.get("devices", ())),
         )
     except ConfigError as error:
-        raise ConfigError(error.message, file=str(path), path=where, hint=error.hint) from None
-
-
-def _texts(path: Path, where: str, value: Any) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(one, str | int | float) for one in value.values()):
-        raise ConfigError("is not a mapping of plain values", file=str(path), path=where)
-    return {str(name): str(one) for name, one in value.items()}
+        raise decoder.fail(("nodes", number), error.message, error.hint) from None

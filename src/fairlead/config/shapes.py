@@ -1,10 +1,11 @@
-"""Strict decoding: a document against the shape it should have, with the original's words for what does not fit.
+"""Strict decoding: a document against the shape it should have.
 
-A shape says which fields there are and of which type. Decoding keeps what fits, drops nulls, turns durations into
-seconds, and notes what does not fit: an unknown field with the nearest known one, a wrong type as Go's decoder says it.
+A shape says which fields there are and of which type. ShapeDecoder walks a document along it: it keeps what fits, drops
+nulls, and notes what does not fit. All configuration files are decoded by it. Formats differ in the words for an
+unknown field and a wrong type: those are a subclass's. Decoder has the words of Go's decoder.
 
-Invariant: what `Decoder.decode` returns has only fields that its shape names, each of the type it names, or the
-problem list has grown.
+Invariant: what `decode` returns has only fields that its shape names, each of the type it names, or the subclass was
+called with what does not fit.
 """
 
 from __future__ import annotations
@@ -12,24 +13,40 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
 from fairlead.core.model.durations import parse_duration
 
 
-class _Misfit(Exception):
+class Misfit(Exception):
     """A value that is not of the type; carries how Go's decoder calls it."""
 
     def __init__(self, found: str, wanted: str = "") -> None:
+        super().__init__(found)
         self.found, self.wanted = found, wanted
+
+
+class GoField(NamedTuple):
+    """Where Go has the field: the struct, and the fields that lead to it."""
+
+    owner: str
+    trail: tuple[str, ...]
+
+
+class WrongValue(ValueError):
+    """A leaf that cannot be read, with what to write instead, and `within` the leaf where."""
+
+    def __init__(self, message: str, hint: str = "", within: Path = ()) -> None:
+        super().__init__(message)
+        self.hint, self.within = hint, within
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf. `read` returns the value, raises _Misfit for a wrong type or ValueError for a wrong text."""
+    """A leaf. `read` returns the value, raises Misfit for a wrong type or ValueError for a wrong text."""
 
     go: str
     read: Callable[[Any], Any]
@@ -38,7 +55,10 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
+    """`made` makes of the decoded items what the decoder returns."""
+
     item: Shape
+    made: Callable[[list[Any]], Any] = list
 
     @property
     def go(self) -> str:
@@ -46,20 +66,33 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Mapped:
+    """A mapping with any names, whose values have one shape."""
+
+    item: Shape
+
+    @property
+    def go(self) -> str:
+        return f"map[string]{self.item.go}"
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigStruct:
-    """`embedded` names the Go struct through which a field is reached; `any_case` accepts names in any case."""
+    """`embedded` names the Go struct through which a field is reached; `any_case` accepts names in any case; `made`
+    makes of the decoded fields what the decoder returns."""
 
     go: str
     fields: Mapping[str, Shape]
     embedded: Mapping[str, str] = field(default_factory=dict)
     any_case: bool = False
+    made: Callable[[dict[str, Any]], Any] = dict
 
     @property
     def name(self) -> str:
         return self.go.rpartition(".")[2]
 
 
-Shape = Scalar | Listed | ConfigStruct
+Shape = Scalar | Listed | Mapped | ConfigStruct
 
 
 def go_kind(value: Any) -> str:
@@ -72,22 +105,22 @@ def go_kind(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _Misfit(go_kind(value))
+        raise Misfit(go_kind(value))
     return value
 
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _Misfit(go_kind(value))
+        raise Misfit(go_kind(value))
     return value
 
 
 def _integer(bits: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _Misfit(go_kind(value))
+            raise Misfit(go_kind(value))
         if value != int(value) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-            raise _Misfit(f"number {json.dumps(value)}")
+            raise Misfit(f"number {json.dumps(value)}")
         return int(value)
 
     return read
@@ -95,19 +128,19 @@ def _integer(bits: int) -> Callable[[Any], int]:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Misfit(go_kind(value))
+        raise Misfit(go_kind(value))
     return value
 
 
 def _duration(value: Any) -> float:
     if not isinstance(value, str):
-        raise _Misfit(go_kind(value), "string")
+        raise Misfit(go_kind(value), "string")
     return parse_duration(value)
 
 
 def _base64(value: Any) -> str:
     if not isinstance(value, str):
-        raise _Misfit(go_kind(value))
+        raise Misfit(go_kind(value))
     try:
         base64.b64decode(value, validate=True)
     except binascii.Error:
@@ -132,63 +165,74 @@ def named_string(go: str) -> Scalar:
     return Scalar(go, _text, "")
 
 
-class Decoder:
-    """Decodes one document (or the args of one plugin) that lies at `at` in the file.
+class ShapeDecoder:
+    """Decodes one document (or a part of one) that lies at `at` in the file.
 
-    `wrap` puts the original's words about one misfit into their context.
+    This class is the walk along a shape, which is the same for every format. A subclass words what does not fit as its
+    format does, and notes it or raises.
     """
 
-    def __init__(self, problems: ConfigProblems, at: Path = (), wrap: Callable[[str], str] = str) -> None:
-        self._problems = problems
-        self._at = at
-        self._wrap = wrap
-        self.unknown: list[tuple[Path, str, str]] = []
-        """Unknown fields: path within the document, name, suggestion. The caller reports them."""
+    nulls_are_zero = True
+    """Whether null in a list or a mapping is the zero of its type; else it is a value that does not fit."""
 
-    def decode(self, shape: ConfigStruct, value: Any) -> dict[str, Any]:
-        return self._struct(shape, value, (), ())
+    def __init__(self, at: Path = ()) -> None:
+        self._at = at
+
+    def decode(self, shape: ConfigStruct, value: Any) -> Any:
+        """What the document says; None if it is not a mapping, which is noted."""
+        return self._any(shape, value, (), (), "")
+
+    def _unknown(self, path: Path, name: Any, known: Sequence[str]) -> None:
+        """Note that a mapping has a field that its shape does not name."""
+        raise NotImplementedError
+
+    def _misfit(self, path: Path, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        """Note that a value is of another type than its shape."""
+        raise NotImplementedError
+
+    def _wrong(self, path: Path, shape: Shape, error: ValueError) -> None:
+        """Note that a leaf has the right type and still cannot be read."""
+        raise NotImplementedError
+
+    def _names(self, value: Mapping[str, Any]) -> Iterable[str]:
+        return value
 
     def _any(self, shape: Shape, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> Any:
         try:
             if isinstance(shape, Scalar):
                 return shape.read(value)
             if isinstance(shape, Listed):
-                return self._list(shape, value, path, trail, owner)
+                if not isinstance(value, list):
+                    raise Misfit(go_kind(value))
+                items = [self._item(shape.item, item, (*path, at), trail, owner) for at, item in enumerate(value)]
+                return shape.made(items)
             if not isinstance(value, dict):
-                raise _Misfit(go_kind(value))
+                raise Misfit(go_kind(value))
+            if isinstance(shape, Mapped):
+                return {name: self._item(shape.item, one, (*path, name), trail, owner) for name, one in value.items()}
             return self._struct(shape, value, path, trail)
-        except _Misfit as misfit:
-            wanted = misfit.wanted or shape.go
-            words = (
-                f"json: cannot unmarshal {misfit.found} into Go struct field {owner}.{'.'.join(trail)} of type {wanted}"
-            )
-            hint = f"wanted here: {_plain(wanted)}"
-            self._note(path, words, hint)
+        except Misfit as misfit:
+            self._misfit((*self._at, *path), shape, value, GoField(owner, trail), misfit)
         except ValueError as error:
-            self._note(path, str(error), "such as 10s, 1m30s or 500ms" if shape is DURATION else "")
+            self._wrong((*self._at, *path), shape, error)
         return None
 
-    def _note(self, path: Path, words: str, hint: str) -> None:
-        self._problems.note(CheckStage.TYPES, (*self._at, *path), words, hint=hint, original=self._wrap(words))
-
-    def _list(self, shape: Listed, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> list[Any]:
-        if not isinstance(value, list):
-            raise _Misfit(go_kind(value))
-        return [self._list_item(shape.item, item, (*path, at), trail, owner) for at, item in enumerate(value)]
-
-    def _list_item(self, shape: Shape, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> Any:
+    def _item(self, shape: Shape, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> Any:
         """An item is never left out: null, or one that does not fit, is the zero of its type."""
-        found = None if value is None else self._any(shape, value, path, trail, owner)
+        absent = value is None and self.nulls_are_zero
+        found = None if absent else self._any(shape, value, path, trail, owner)
         if found is not None:
             return found
-        return {} if isinstance(shape, ConfigStruct) else shape.zero if isinstance(shape, Scalar) else []
+        if isinstance(shape, ConfigStruct):
+            return shape.made({})
+        return shape.zero if isinstance(shape, Scalar) else [] if isinstance(shape, Listed) else {}
 
-    def _struct(self, shape: ConfigStruct, value: dict[str, Any], path: Path, trail: tuple[str, ...]) -> dict[str, Any]:
+    def _struct(self, shape: ConfigStruct, value: dict[str, Any], path: Path, trail: tuple[str, ...]) -> Any:
         result = {}
-        for written in sorted(value):
+        for written in self._names(value):
             name = _known_name(shape, written)
             if name is None:
-                self.unknown.append(((*path, written), written, suggestion(written, shape.fields)))
+                self._unknown((*self._at, *path, written), written, tuple(shape.fields))
             elif value[written] is not None:
                 via = (shape.embedded[name],) if name in shape.embedded else ()
                 inner = self._any(
@@ -196,14 +240,44 @@ class Decoder:
                 )
                 if inner is not None:
                     result[name] = inner
-        return result
+        return shape.made(result)
 
 
-def _known_name(shape: ConfigStruct, written: str) -> str | None:
+class Decoder(ShapeDecoder):
+    """Decodes with the words of Go's decoder. `wrap` puts the original's words about one misfit into their context."""
+
+    def __init__(self, problems: ConfigProblems, at: Path = (), wrap: Callable[[str], str] = str) -> None:
+        super().__init__(at)
+        self._problems = problems
+        self._wrap = wrap
+        self.unknown: list[tuple[Path, str, str]] = []
+        """Unknown fields: path within the document, name, suggestion. The caller reports them."""
+
+    def _names(self, value: Mapping[str, Any]) -> Iterable[str]:
+        return sorted(value)
+
+    def _unknown(self, path: Path, name: Any, known: Sequence[str]) -> None:
+        self.unknown.append((path[len(self._at) :], name, suggestion(name, known)))
+
+    def _misfit(self, path: Path, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        wanted = misfit.wanted or shape.go
+        found = f"json: cannot unmarshal {misfit.found} into Go struct field"
+        self._note(path, f"{found} {field.owner}.{'.'.join(field.trail)} of type {wanted}", _plain(wanted))
+
+    def _wrong(self, path: Path, shape: Shape, error: ValueError) -> None:
+        hint = "such as 10s, 1m30s or 500ms" if shape is DURATION else ""
+        self._problems.note(CheckStage.TYPES, path, str(error), hint=hint, original=self._wrap(str(error)))
+
+    def _note(self, path: Path, words: str, wanted: str) -> None:
+        hint = f"wanted here: {wanted}"
+        self._problems.note(CheckStage.TYPES, path, words, hint=hint, original=self._wrap(words))
+
+
+def _known_name(shape: ConfigStruct, written: Any) -> str | None:
     if written in shape.fields:
-        return written
+        return str(written)
     if shape.any_case:
-        return next((name for name in shape.fields if name.lower() == written.lower()), None)
+        return next((name for name in shape.fields if name.lower() == str(written).lower()), None)
     return None
 
 
@@ -211,6 +285,11 @@ def note_unknown_fields(decoder: Decoder, problems: ConfigProblems) -> None:
     for path, _, hint in decoder.unknown:
         words = f'unknown field "{dotted(path)}"'
         problems.note(CheckStage.STRICT, path, words, hint=hint, original=words)
+
+
+def plain_text(value: Any) -> str:
+    """A plain value as YAML would write it."""
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _plain(go: str) -> str:

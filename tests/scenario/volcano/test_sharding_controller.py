@@ -143,6 +143,13 @@ def policies(*said: Any) -> Any:
         ({"schedulers": []}, 'there is no field "schedulers"'),
         ({"shardSyncPeriod": "soon"}, 'shardSyncPeriod: "soon" is not a duration'),
         ({"schedulerConfigs": [{"type": "volcano"}]}, "schedulerConfigs[0]: every scheduler needs a name of its own"),
+        (
+            {"schedulerConfigs": [{"name": "a", "policies": 5}]},
+            "schedulerConfigs[0]: policies: not a list",
+        ),
+        (policies({"name": "warmup", "arguments": 5}), "schedulerConfigs[0].policies[0]: not a mapping"),
+        (policies({"name": "warmup", "arguments": {"label": 5}}), '[0].policies[0]: there is no field "label"'),
+        (policies({"name": "warmup", "weight": "x"}), '[0].policies[0]: weight: "x" is not a number'),
         (policies({"name": "warm"}), '[0].policies[0]: there is no policy "warm"'),
         (policies({"name": "node-limit", "arguments": {"maxNodes": "x"}}), 'maxNodes: "x" is not a number'),
         (policies({"name": "allocation-rate", "arguments": {"minCPUUtil": 2}}), "are from 0 to 1"),

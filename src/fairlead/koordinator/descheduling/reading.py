@@ -179,7 +179,7 @@ class _Reader:
         if shape is None:  # arguments of a plugin that is not enabled do no harm
             return {}, at
         decoder = Decoder(self._problems, at)
-        decoded = decoder.decode(shape, config.get("args") or {})
+        decoded = decoder.decode(shape, config.get("args") or {}) or {}
         for path, name, hint in decoder.unknown:
             self._problems.note(CheckStage.STRICT, (*at, *path), f'unknown field "{name}"', hint=hint)
         return decoded, at

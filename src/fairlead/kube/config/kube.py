@@ -138,7 +138,7 @@ def _version_hint(version: str) -> str:
 
 def _decode(source: Source, problems: ConfigProblems) -> Mapping[str, Any]:
     decoder = Decoder(problems)
-    decoded = decoder.decode(CONFIGURATION, source.value)
+    decoded: Mapping[str, Any] = decoder.decode(CONFIGURATION, source.value)
     note_duplicates(source, problems)
     note_unknown_fields(decoder, problems)
     for at, profile in enumerate(decoded.get("profiles", ())):
@@ -164,7 +164,7 @@ def _decode_args(entry: Mapping[str, Any], path: Path, problems: ConfigProblems)
         problems.note(CheckStage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
         return {}
     decoder = Decoder(problems, here, lambda words: place + context + words)
-    decoded = decoder.decode(PLUGIN_ARGS.get(name) or _args_of_families()[name], args)
+    decoded: Mapping[str, Any] = decoder.decode(PLUGIN_ARGS.get(name) or _args_of_families()[name], args)
     fields = [f'unknown field "{dotted(inner)}"' for inner, _, _ in decoder.unknown]
     whole = f"{place}strict decoding error: {context}strict decoding error: {', '.join(fields)}"
     for (inner, _, hint), words in zip(decoder.unknown, fields, strict=True):

@@ -1,7 +1,7 @@
 """decode: a document into one of the records, by the types of its fields, and json_schema: those types for editors.
 
-Complaints go into a ConfigProblems, so that a file is reported whole, with the line of each. Field names are the
-records' in camel case. A number where a duration is wanted counts seconds.
+What does not fit goes into a ConfigProblems, so that a file is reported whole, with the line of each. Field names are
+the records' in camel case. A number where a duration is wanted counts seconds.
 
 Invariant: if nothing was noted, what is returned holds only values of the types that its records name.
 """
@@ -11,11 +11,25 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fairlead.config.problems import CheckStage, ConfigProblems, suggestion
 from fairlead.config.problems import Path as FieldPath
+from fairlead.config.shapes import (
+    ANYTHING,
+    ConfigStruct,
+    GoField,
+    Listed,
+    Mapped,
+    Misfit,
+    Scalar,
+    Shape,
+    ShapeDecoder,
+    WrongValue,
+    plain_text,
+)
 from fairlead.core.model.durations import parse_duration
 from fairlead.lab.scenario.records import Distribution
 
@@ -29,115 +43,124 @@ def camel(name: str) -> str:
     return head + "".join(part.capitalize() for part in tail)
 
 
-class ScenarioDecoder:
+class ScenarioDecoder(ShapeDecoder):
     """Decodes one document. Relative paths are taken from `base`."""
 
+    nulls_are_zero = False
+
     def __init__(self, problems: ConfigProblems, base: Path) -> None:
+        super().__init__()
         self._problems = problems
         self._base = base
 
-    def record(self, cls: Any, value: Any, path: FieldPath = ()) -> Any:
+    def record(self, cls: Any, value: Any) -> Any:
         """An instance of a record class; the default one where the document does not fit."""
-        if not isinstance(value, dict):
-            self._note(path, "is not a mapping", f"fields: {', '.join(camel(one.name) for one in fields(cls))}")
-            return cls()
+        found = self.decode(self._struct_of(cls), value)
+        return cls() if found is None else found
+
+    def _struct_of(self, cls: Any) -> ConfigStruct:
         hints = get_type_hints(cls, include_extras=True)
-        known = {camel(one.name): one for one in fields(cls)}
-        given: dict[str, Any] = {}
-        for name, inner in value.items():
-            if name not in known:
-                hint = suggestion(name, known) or f"known: {', '.join(known)}"
-                self._note((*path, name), f'unknown field "{name}"', hint)
-            elif inner is not None:
-                given[known[name].name] = self._value(hints[known[name].name], inner, (*path, name))
-        return cls(**{name: inner for name, inner in given.items() if inner is not _WRONG})
-
-    def _value(self, wanted: Any, value: Any, path: FieldPath) -> Any:
-        wanted = _not_none(wanted)
-        if wanted is Any:
-            return value
-        if wanted is Distribution:
-            return self._distribution(value, path)
-        if is_dataclass(wanted):
-            return self.record(wanted, value, path)
-        if get_origin(wanted) is Annotated:
-            return self._seconds(value, path)
-        if get_origin(wanted) is Literal:
-            return self._choice(get_args(wanted), value, path)
-        if get_origin(wanted) is Sequence:
-            return self._sequence(get_args(wanted)[0], value, path)
-        if get_origin(wanted) is Mapping:
-            return self._mapping(value, path)
-        return self._scalar(wanted, value, path)
-
-    def _sequence(self, item: Any, value: Any, path: FieldPath) -> Any:
-        if not isinstance(value, list):
-            return self._note(path, "is not a list", "for example [a, b], or one entry a line after -")
-        return tuple(
-            inner for at, one in enumerate(value) if (inner := self._value(item, one, (*path, at))) is not _WRONG
+        names = {camel(one.name): one.name for one in fields(cls)}
+        shapes = {name: self._shape_of(hints[field]) for name, field in names.items()}
+        return ConfigStruct(
+            cls.__name__, shapes, made=lambda given: cls(**{names[name]: inner for name, inner in given.items()})
         )
 
-    def _mapping(self, value: Any, path: FieldPath) -> Any:
-        if not isinstance(value, dict):
-            return self._note(path, "is not a mapping", "for example {cpu: 2, memory: 4Gi}")
-        for name, one in value.items():
-            if isinstance(one, dict | list) or one is None:
-                self._note((*path, name), "is not a plain value", "for example 2 or 4Gi")
-        return {name: _plain(one) for name, one in value.items()}
+    def _shape_of(self, wanted: Any) -> Shape:
+        wanted = _not_none(wanted)
+        if is_dataclass(wanted) and wanted is not Distribution:
+            return self._struct_of(wanted)
+        if get_origin(wanted) is Annotated:
+            return _SECONDS
+        if get_origin(wanted) is Literal:
+            return Scalar("choice", partial(_choice, get_args(wanted)))
+        if get_origin(wanted) is Sequence:
+            return Listed(self._shape_of(get_args(wanted)[0]), made=tuple)
+        if get_origin(wanted) is Mapping:
+            return Mapped(_PLAIN)
+        return Scalar("path", self._path, self._base) if wanted is Path else _LEAVES[wanted]
 
-    def _choice(self, allowed: Sequence[str], value: Any, path: FieldPath) -> Any:
-        if value not in allowed:
-            return self._note(path, f"{value!r} is not known", f"one of {', '.join(allowed)}")
-        return value
+    def _path(self, value: Any) -> Path:
+        if not isinstance(value, str):
+            raise WrongValue("is not a path", "a text")
+        return self._base / value
 
-    def _scalar(self, wanted: Any, value: Any, path: FieldPath) -> Any:
-        if wanted is Path:
-            return (self._base / value) if isinstance(value, str) else self._note(path, "is not a path", "a text")
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        fits: Mapping[Any, tuple[bool, str]] = {
-            str: (isinstance(value, str) or number, "a text"),
-            bool: (isinstance(value, bool), "true or false"),
-            int: (number and value == int(value), "a whole number"),
-            float: (number, "a number"),
-        }
-        good, words = fits[wanted]
-        if not good:
-            return self._note(path, f"{value!r} does not fit here", f"wanted: {words}")
-        return _plain(value) if wanted is str else wanted(value)
+    def _unknown(self, path: FieldPath, name: Any, known: Sequence[str]) -> None:
+        self._note(path, f'unknown field "{name}"', suggestion(name, known) or f"known: {', '.join(known)}")
 
-    def _seconds(self, value: Any, path: FieldPath) -> Any:
+    def _misfit(self, path: FieldPath, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        if isinstance(shape, Listed):
+            self._note(path, "is not a list", "for example [a, b], or one entry a line after -")
+        else:
+            known = f"fields: {', '.join(shape.fields)}" if isinstance(shape, ConfigStruct) else ""
+            self._note(path, "is not a mapping", known or "for example {cpu: 2, memory: 4Gi}")
+
+    def _wrong(self, path: FieldPath, shape: Shape, error: ValueError) -> None:
+        within, hint = (error.within, error.hint) if isinstance(error, WrongValue) else ((), "")
+        self._note((*path, *within), str(error), hint)
+
+    def _note(self, path: FieldPath, message: str, hint: str = "") -> None:
+        self._problems.note(CheckStage.TYPES, path, message, hint=hint, original="")
+
+
+def _choice(allowed: Sequence[str], value: Any) -> Any:
+    if value not in allowed:
+        raise WrongValue(f"{value!r} is not known", f"one of {', '.join(allowed)}")
+    return value
+
+
+def _fitting(wanted: Any, words: str, value: Any) -> Any:
+    """A value of a simple type. A number is a text, too."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = {str: isinstance(value, str) or number, bool: isinstance(value, bool), float: number}
+    if not (number and value == int(value) if wanted is int else fits[wanted]):
+        raise WrongValue(f"{value!r} does not fit here", f"wanted: {words}")
+    return plain_text(value) if wanted is str else wanted(value)
+
+
+def _plain_value(value: Any) -> str:
+    if isinstance(value, dict | list) or value is None:
+        raise WrongValue("is not a plain value", "for example 2 or 4Gi")
+    return plain_text(value)
+
+
+def _seconds(value: Any) -> float:
+    seconds = _seconds_of(value)
+    if seconds is None:
+        raise WrongValue(f"{value!r} is not a duration", "such as 10s, 1m30s, 500ms, or a number of seconds")
+    if seconds < 0:
+        raise WrongValue("must not be negative", "0s or more")
+    return seconds
+
+
+def _distribution(value: Any) -> Distribution:
+    if not isinstance(value, dict):
         seconds = _seconds_of(value)
         if seconds is None:
-            return self._note(path, f"{value!r} is not a duration", "such as 10s, 1m30s, 500ms, or a number of seconds")
-        return seconds if seconds >= 0 else self._note(path, "must not be negative", "0s or more")
-
-    def _distribution(self, value: Any, path: FieldPath) -> Any:
-        if not isinstance(value, dict):
-            seconds = _seconds_of(value)
             words = "a number, a duration, or one law such as {exponential: 5m}"
-            if seconds is None:
-                return self._note(path, "must be a number, a duration or a distribution", words)
-            return Distribution("constant", (seconds,))
-        if len(value) != 1 or next(iter(value)) not in LAWS:
-            return self._note(path, f"{', '.join(value) or 'nothing'} is no law", f"one of {', '.join(LAWS)}")
-        ((law, inner),) = value.items()
-        values = [_seconds_of(one) for one in (inner if isinstance(inner, list) else [inner])]
-        numbers = [one for one in values if one is not None]
-        if len(numbers) != len(values) or not numbers or (LAWS[law] and len(numbers) != LAWS[law]):
-            count = LAWS[law] or "some"
-            return self._note((*path, law), "does not fit the law", f"{law} has {count} numbers or durations")
-        return Distribution(law, tuple(numbers))
-
-    def _note(self, path: FieldPath, message: str, hint: str = "") -> Any:
-        self._problems.note(CheckStage.TYPES, path, message, hint=hint, original="")
-        return _WRONG
+            raise WrongValue("must be a number, a duration or a distribution", words)
+        return Distribution("constant", (seconds,))
+    if len(value) != 1 or next(iter(value)) not in LAWS:
+        raise WrongValue(f"{', '.join(value) or 'nothing'} is no law", f"one of {', '.join(LAWS)}")
+    ((law, inner),) = value.items()
+    values = [_seconds_of(one) for one in (inner if isinstance(inner, list) else [inner])]
+    numbers = [one for one in values if one is not None]
+    if len(numbers) != len(values) or not numbers or (LAWS[law] and len(numbers) != LAWS[law]):
+        count = LAWS[law] or "some"
+        raise WrongValue("does not fit the law", f"{law} has {count} numbers or durations", (law,))
+    return Distribution(law, tuple(numbers))
 
 
-class _Wrong:
-    """What stands for a value that did not fit."""
-
-
-_WRONG = _Wrong()
+_SECONDS = Scalar("duration", _seconds, 0.0)
+_PLAIN = Scalar("plain", _plain_value, "")
+_LEAVES: Mapping[Any, Scalar] = {
+    Any: ANYTHING,
+    Distribution: Scalar("distribution", _distribution, Distribution("constant", (0.0,))),
+    str: Scalar("text", partial(_fitting, str, "a text"), ""),
+    bool: Scalar("bool", partial(_fitting, bool, "true or false"), False),
+    int: Scalar("int", partial(_fitting, int, "a whole number"), 0),
+    float: Scalar("float", partial(_fitting, float, "a number"), 0.0),
+}
 
 
 def _not_none(wanted: Any) -> Any:
@@ -156,12 +179,6 @@ def _seconds_of(value: Any) -> float | None:
         return parse_duration(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 # ---- the schema ----

@@ -12,10 +12,23 @@ Invariant: in a config that was not read `compatible`, every plugin, switch, arg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, suggestion
+from fairlead.config.shapes import (
+    ANYTHING,
+    ConfigStruct,
+    GoField,
+    Listed,
+    Mapped,
+    Misfit,
+    Scalar,
+    Shape,
+    ShapeDecoder,
+    WrongValue,
+    plain_text,
+)
 from fairlead.config.source import Source, parse_source
 from fairlead.volcano.config.arguments import ACTIONS, ARGUMENTS, METRICS, METRICS_TYPES, misfits
 from fairlead.volcano.config.records import HIERARCHY, ListedPlugin, VolcanoConfig
@@ -34,6 +47,35 @@ SWITCHES = (
 )
 """Spelt as the format spells them, which is not consistent."""
 _HIERARCHICAL = ("drf", "capacity", "nodegroup")
+
+
+def _names(value: Any) -> str:
+    if not isinstance(value, str):
+        hint = 'write actions: "enqueue, allocate, backfill"' if isinstance(value, list) else ""
+        raise WrongValue(f"must be a text of names separated by commas, got {_kind(value)}", hint)
+    return value
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        hint = "without quotes" if str(value).lower() in ("true", "false") else ""
+        raise WrongValue(f"must be true or false, got {_kind(value)}", hint)
+    return value
+
+
+_ARGUMENTS = Mapped(ANYTHING)
+_PLUGIN = ConfigStruct(
+    "plugin", {"name": ANYTHING, "arguments": _ARGUMENTS, **dict.fromkeys(SWITCHES, Scalar("switch", _switch))}
+)
+_CONFIGURATION = ConfigStruct(
+    "configuration",
+    {
+        "actions": Scalar("names", _names),
+        "tiers": Listed(ConfigStruct("tier", {"plugins": Listed(_PLUGIN)})),
+        "configurations": Listed(ConfigStruct("action", {"name": ANYTHING, "arguments": _ARGUMENTS})),
+        "metrics": Mapped(ANYTHING),
+    },
+)
 
 
 def load_volcano_config(text: str, *, file: str = "", compatible: bool = False) -> VolcanoConfig:
@@ -69,6 +111,24 @@ def _inside_config_map(source: Source) -> Source:
     return inner
 
 
+class _VolcanoDecoder(ShapeDecoder):
+    """Refuses a wrong type, and overlooks an unknown field, as the original's decoder does."""
+
+    def __init__(self, refuse: Callable[[Path, str, str], None], overlook: Callable[[Path, str, str], None]) -> None:
+        super().__init__()
+        self._refuse, self._overlook = refuse, overlook
+
+    def _unknown(self, path: Path, name: Any, known: Sequence[str]) -> None:
+        self._overlook(path, f'unknown field "{name}"', suggestion(name, known))
+
+    def _misfit(self, path: Path, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        wanted = "a list" if isinstance(shape, Listed) else "a mapping"
+        self._refuse(path, f"must be {wanted}, got {_kind(value)}", "")
+
+    def _wrong(self, path: Path, shape: Shape, error: ValueError) -> None:
+        self._refuse(path, str(error), error.hint if isinstance(error, WrongValue) else "")
+
+
 class _Reader:
     """Reads one document. What the original refuses goes to `_problems`. What the original ignores goes to `_ignored`
     if that is kept (`ignores_unknown_settings`), else to `_problems` too."""
@@ -80,14 +140,15 @@ class _Reader:
         self._ignored = ConfigProblems(source) if quirks.ignores_unknown_settings else self._problems
 
     def config(self) -> VolcanoConfig:
-        document = self._mapping(self._source.value, ())
-        self._unknown(document, TOP_KEYS, ())
+        value = {} if self._source.value is None else self._source.value
+        document = _VolcanoDecoder(self._refuse, self._overlook).decode(_CONFIGURATION, value) or {}
         self._duplicates()
-        tiers = tuple(self._tier(tier, ("tiers", at)) for at, tier in self._list(document, "tiers", ()))
+        tiers = tuple(self._tier(tier, ("tiers", at)) for at, tier in enumerate(document.get("tiers", ())))
         if not any(tiers):
             self._overlook(("tiers",), "no plugin is listed, so nothing is decided by any", "")
-        actions = self._actions(document.get("actions"))
-        configurations, metrics = self._configurations(document), self._metrics(document.get("metrics"))
+        misfit = isinstance(value, Mapping) and value.get("actions") is not None and "actions" not in document
+        actions = () if misfit else self._actions(document.get("actions", ""))
+        configurations, metrics = self._configurations(document), self._metrics(document.get("metrics", {}))
         self._problems.raise_if_any()
         return VolcanoConfig(
             actions=actions,
@@ -107,11 +168,6 @@ class _Reader:
     def _overlook(self, path: Path, message: str, hint: str) -> None:
         self._ignored.note(CheckStage.STRICT, path, message, hint=hint, original="")
 
-    def _unknown(self, given: Mapping[str, Any], known: Iterable[str], path: Path) -> None:
-        for key in given:
-            if key not in known:
-                self._overlook((*path, key), f'unknown field "{key}"', suggestion(key, known))
-
     def _duplicates(self) -> None:
         for path, line, first in self._source.duplicates:
             message = f'key "{path[-1]}" already set in map'
@@ -119,44 +175,19 @@ class _Reader:
                 CheckStage.STRICT, path, message, line=line, hint=f"first set in line {first}", original=""
             )
 
-    # ---- types, as the original's decoder wants them ----
-
-    def _mapping(self, value: Any, path: Path) -> Mapping[str, Any]:
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
-            self._refuse(path, f"must be a mapping, got {_kind(value)}")
-            return {}
-        return value
-
-    def _list(self, holder: Mapping[str, Any], key: str, path: Path) -> list[tuple[int, Any]]:
-        value = holder.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            self._refuse((*path, key), f"must be a list, got {_kind(value)}")
-            return []
-        return list(enumerate(value))
-
     # ---- the parts ----
 
-    def _actions(self, value: Any) -> tuple[str, ...]:
-        if value is not None and not isinstance(value, str):
-            hint = 'write actions: "enqueue, allocate, backfill"' if isinstance(value, list) else ""
-            self._refuse(("actions",), f"must be a text of names separated by commas, got {_kind(value)}", hint)
-            return ()
-        names = tuple(part.strip() for part in (value or "").split(","))
-        for name, written in zip(names, (value or "").split(","), strict=True):
+    def _actions(self, value: str) -> tuple[str, ...]:
+        names = tuple(part.strip() for part in value.split(","))
+        for name, written in zip(names, value.split(","), strict=True):
             if name not in ACTIONS:
                 message = f'there is no action "{name}"' if name else "names no action"
                 hint = suggestion(name, ACTIONS) or f"one of: {', '.join(ACTIONS)}"
                 self._refuse(("actions",), message, hint, original=f"failed to find Action {written}, ignore it")
         return names
 
-    def _tier(self, value: Any, path: Path) -> tuple[ListedPlugin, ...]:
-        tier = self._mapping(value, path)
-        self._unknown(tier, ("plugins",), path)
-        listed = [self._plugin(one, (*path, "plugins", at)) for at, one in self._list(tier, "plugins", path)]
+    def _tier(self, tier: Mapping[str, Any], path: Path) -> tuple[ListedPlugin, ...]:
+        listed = [self._plugin(one, (*path, "plugins", at)) for at, one in enumerate(tier.get("plugins", ()))]
         names = [plugin.name for plugin in listed]
         for plugin in listed:
             if plugin.name == "drf" and plugin.on(HIERARCHY, default=False) and "proportion" in names:
@@ -168,32 +199,20 @@ class _Reader:
                 )
         return tuple(listed)
 
-    def _plugin(self, value: Any, path: Path) -> ListedPlugin:
-        plugin = self._mapping(value, path)
-        name = plugin.get("name")
-        name = "" if name is None else str(name)
+    def _plugin(self, plugin: Mapping[str, Any], path: Path) -> ListedPlugin:
+        name = str(plugin.get("name", ""))
         if not name:
             self._overlook(path, "a plugin without a name", "")
         elif name not in ARGUMENTS and ":" not in name:
             self._overlook((*path, "name"), f'there is no plugin "{name}"', suggestion(name, ARGUMENTS))
-        self._unknown(plugin, ("name", "arguments", *SWITCHES), path)
-        arguments = self._mapping(plugin.get("arguments"), (*path, "arguments"))
+        arguments = plugin.get("arguments", {})
         if name in ARGUMENTS:
             for where, message, hint in misfits(arguments, ARGUMENTS[name], (*path, "arguments")):
                 self._overlook(where, message, hint)
         return ListedPlugin(name, self._switches(plugin, path, name), arguments, path)
 
     def _switches(self, plugin: Mapping[str, Any], path: Path, name: str) -> dict[str, bool]:
-        switches = {}
-        for key in SWITCHES:
-            value = plugin.get(key)
-            if value is None:
-                continue
-            if not isinstance(value, bool):
-                hint = "without quotes" if str(value).lower() in ("true", "false") else ""
-                self._refuse((*path, key), f"must be true or false, got {_kind(value)}", hint)
-                continue
-            switches[key] = value
+        switches = {key: plugin[key] for key in SWITCHES if key in plugin}
         if switches.get(HIERARCHY) and name in ARGUMENTS and name not in _HIERARCHICAL:
             message = f"{HIERARCHY} means nothing to {name}"
             self._overlook((*path, HIERARCHY), message, f"it is for {', '.join(_HIERARCHICAL)}")
@@ -202,12 +221,9 @@ class _Reader:
     def _configurations(self, document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         """Where an action has several, the first is read."""
         made: dict[str, Mapping[str, Any]] = {}
-        for at, value in self._list(document, "configurations", ()):
+        for at, one in enumerate(document.get("configurations", ())):
             path: Path = ("configurations", at)
-            one = self._mapping(value, path)
-            self._unknown(one, ("name", "arguments"), path)
-            name = str(one.get("name") or "")
-            arguments = self._mapping(one.get("arguments"), (*path, "arguments"))
+            name, arguments = str(one.get("name") or ""), one.get("arguments", {})
             if name not in ACTIONS:
                 self._overlook((*path, "name"), f'there is no action "{name}"', suggestion(name, ACTIONS))
             else:
@@ -216,18 +232,15 @@ class _Reader:
             made.setdefault(name, arguments)
         return made
 
-    def _metrics(self, value: Any) -> dict[str, str]:
-        metrics = self._mapping(value, ("metrics",))
-        self._unknown(metrics, METRICS, ("metrics",))
+    def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, str]:
+        for key in metrics:
+            if key not in METRICS:
+                self._overlook(("metrics", key), f'unknown field "{key}"', suggestion(key, METRICS))
         kind = metrics.get("type")
         if kind is not None and kind not in METRICS_TYPES:
             hint = suggestion(str(kind), METRICS_TYPES) or f"one of: {', '.join(METRICS_TYPES)}"
             self._overlook(("metrics", "type"), f'there is no source of metrics "{kind}"', hint)
-        return {key: _text(one) for key, one in metrics.items()}
-
-
-def _text(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+        return {key: plain_text(one) for key, one in metrics.items()}
 
 
 def _kind(value: Any) -> str:

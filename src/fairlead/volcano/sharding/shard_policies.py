@@ -14,10 +14,23 @@ Invariant: a node is given to one scheduler at most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fairlead.config.problems import Path, dotted
+from fairlead.config.shapes import (
+    ANYTHING,
+    ConfigStruct,
+    GoField,
+    Listed,
+    Mapped,
+    Misfit,
+    Scalar,
+    Shape,
+    ShapeDecoder,
+    WrongValue,
+)
 from fairlead.core.model.durations import parse_duration
 from fairlead.errors import ConfigError
 
@@ -94,70 +107,90 @@ class ShardConfig:
     """Whether nodes that come and go are a reason to divide anew before the period is over."""
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Reads a configuration; `where` is the field that it is at."""
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise WrongValue(f'"{value}" is not a number') from None
 
-    where: str = CONFIG_KEY
-    seen: set[str] = field(default_factory=set)
 
-    def fail(self, text: str, hint: str = "") -> ConfigError:
-        return ConfigError(f"{self.where}: {text}", hint=hint)
+_NUMBER = Scalar("number", _number)
+_POLICY = ConfigStruct("policy", {"name": ANYTHING, "weight": _NUMBER, "arguments": Mapped(ANYTHING)})
+_SCHEDULER = ConfigStruct("scheduler", {"name": ANYTHING, "type": ANYTHING, "policies": Listed(_POLICY)})
+_CONFIGURATION = ConfigStruct(
+    "configuration",
+    {"schedulerConfigs": Listed(_SCHEDULER), "shardSyncPeriod": ANYTHING, "enableNodeEventTrigger": ANYTHING},
+)
+_SHAPES = {
+    policy: ConfigStruct(
+        policy, {key: ANYTHING if isinstance(value, str) else _NUMBER for key, value in arguments.items()}
+    )
+    for policy, arguments in _ARGUMENTS.items()
+}
 
-    def mapping(self, value: Any, known: Iterable[str]) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            raise self.fail("not a mapping")
-        for key in value:
-            if key not in known:
-                raise self.fail(f'there is no field "{key}"', hint="one of: " + ", ".join(known))
-        return value
 
-    def policy(self, value: Any) -> ShardPolicy:
-        said = self.mapping(value, ("name", "weight", "arguments"))
-        defaults = _ARGUMENTS.get(str(said.get("name")))
-        if defaults is None:
-            raise self.fail(f'there is no policy "{said.get("name")}"', hint="one of: " + ", ".join(_ARGUMENTS))
-        arguments = dict(defaults)
-        for key, given in self.mapping(said.get("arguments") or {}, tuple(defaults)).items():
-            arguments[key] = given if isinstance(defaults[key], str) else self.number(key, given)
-        self._check(arguments)
-        return ShardPolicy(str(said["name"]), self.number("weight", said.get("weight", 1)), arguments)
+class _ShardDecoder(ShapeDecoder):
+    """Raises a ConfigError at the first thing that does not fit. `name` is what is read: the file, or the flag."""
 
-    def number(self, key: str, value: Any) -> float:
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise self.fail(f'{key}: "{value}" is not a number') from None
+    nulls_are_zero = False
 
-    def _check(self, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, name: str = CONFIG_KEY, at: Path = ()) -> None:
+        super().__init__(at)
+        self._name = name
+
+    def fail(self, path: Path, text: str, hint: str = "") -> ConfigError:
+        return ConfigError(f"{self._place(path)}: {text}", hint=hint)
+
+    def _place(self, path: Path) -> str:
+        """The entry of a list that a path leads to or through."""
+        entry = dotted(path[: max((at + 1 for at, step in enumerate(path) if isinstance(step, int)), default=0)])
+        if self._name != CONFIG_KEY:
+            return f"{self._name}.{entry}" if entry else self._name
+        return f"{self._name}: {entry}" if entry else self._name
+
+    def _unknown(self, path: Path, name: Any, known: Sequence[str]) -> None:
+        raise self.fail(path, f'there is no field "{name}"', "one of: " + ", ".join(known))
+
+    def _misfit(self, path: Path, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
+        if isinstance(shape, Listed):
+            raise self.fail(path[:-1], f"{path[-1]}: not a list")
+        raise self.fail(path, "not a mapping")
+
+    def _wrong(self, path: Path, shape: Shape, error: ValueError) -> None:
+        raise self.fail(path, f"{path[-1]}: {error}")
+
+    def schedulers(self, decoded: Iterable[Mapping[str, Any]], path: Path) -> Iterator[ShardedScheduler]:
+        seen: set[str] = set()
+        for index, one in enumerate(decoded):
+            where, name = (*path, index), str(one.get("name") or "")
+            if not name or name in seen:
+                raise self.fail(where, "every scheduler needs a name of its own")
+            seen.add(name)
+            yield ShardedScheduler(name, self.policies(one.get("policies", ()), (*where, "policies")))
+
+    def policies(self, decoded: Iterable[Mapping[str, Any]], path: Path) -> tuple[ShardPolicy, ...]:
+        return tuple(self._policy(one, (*path, index)) for index, one in enumerate(decoded))
+
+    def _policy(self, fields: Mapping[str, Any], path: Path) -> ShardPolicy:
+        name = str(fields.get("name"))
+        if name not in _SHAPES:
+            raise self.fail(path, f'there is no policy "{name}"', "one of: " + ", ".join(_SHAPES))
+        given = _ShardDecoder(self._name, (*path, "arguments")).decode(_SHAPES[name], fields.get("arguments", {}))
+        arguments = {**_ARGUMENTS[name], **given}
         if "minCPUUtil" in arguments and not 0 <= arguments["minCPUUtil"] <= arguments["maxCPUUtil"] <= 1:
-            raise self.fail("minCPUUtil and maxCPUUtil are from 0 to 1, the first not above the second")
+            raise self.fail(path, "minCPUUtil and maxCPUUtil are from 0 to 1, the first not above the second")
         if "minNodes" in arguments and not 0 <= arguments["minNodes"] <= arguments["maxNodes"]:
-            raise self.fail("minNodes and maxNodes are not below 0, the first not above the second")
-
-    def scheduler(self, value: Any) -> ShardedScheduler:
-        said = self.mapping(value, ("name", "type", "policies"))
-        name = str(said.get("name") or "")
-        if not name or name in self.seen:
-            raise self.fail("every scheduler needs a name of its own")
-        self.seen.add(name)
-        where, policies = self.where, []
-        for index, one in enumerate(said.get("policies") or ()):
-            self.where = f"{where}.policies[{index}]"
-            policies.append(self.policy(one))
-        return ShardedScheduler(name, tuple(policies))
+            raise self.fail(path, "minNodes and maxNodes are not below 0, the first not above the second")
+        return ShardPolicy(name, fields.get("weight", 1.0), arguments)
 
 
 def read_shard_config(document: Any) -> ShardConfig:
     """The configuration in a ConfigMap. Raises ConfigError."""
-    reader = _Reader()
-    said = reader.mapping(document, ("schedulerConfigs", "shardSyncPeriod", "enableNodeEventTrigger"))
-    schedulers = []
-    for index, one in enumerate(said.get("schedulerConfigs") or ()):
-        reader.where = f"{CONFIG_KEY}: schedulerConfigs[{index}]"
-        schedulers.append(reader.scheduler(one))
-    period = shard_period(str(said.get("shardSyncPeriod") or "60s"), f"{CONFIG_KEY}: shardSyncPeriod")
-    return ShardConfig(tuple(schedulers), period, said.get("enableNodeEventTrigger", True) is not False)
+    decoder = _ShardDecoder()
+    fields = decoder.decode(_CONFIGURATION, document)
+    schedulers = tuple(decoder.schedulers(fields.get("schedulerConfigs", ()), ("schedulerConfigs",)))
+    period = shard_period(str(fields.get("shardSyncPeriod") or "60s"), f"{CONFIG_KEY}: shardSyncPeriod")
+    return ShardConfig(schedulers, period, fields.get("enableNodeEventTrigger", True) is not False)
 
 
 def shard_period(text: str, where: str = "--shard-sync-period") -> float:
@@ -186,7 +219,11 @@ def scheduler_of_words(text: str) -> ShardedScheduler:
     ]
     if warm == "true":
         policies.insert(1, {"name": "warmup"})
-    return _Reader(f'"{text}"').scheduler({"name": name, "type": kind, "policies": policies})
+    if not name:
+        raise ConfigError(f'"{text}": every scheduler needs a name of its own')
+    decoder = _ShardDecoder(f'"{text}"')
+    decoded = decoder.decode(_SCHEDULER, {"name": name, "type": kind, "policies": policies})
+    return ShardedScheduler(name, decoder.policies(decoded["policies"], ("policies",)))
 
 
 def divide(
