@@ -12,12 +12,12 @@ import csv
 from html import escape
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairlead.lab.report.drawing import DARK, FAINT, GRID, LIGHT, PAPER, write_pictures
 from fairlead.lab.report.figures import LabFigure, figures_of
 from fairlead.lab.report.metrics import metrics, paired, summary, unit_of
 from fairlead.lab.report.sentences import sentences
-from fairlead.lab.report.svg import COLOURS, DASHES, groups_of, lanes_of, line_style, svg
 from fairlead.lab.results.loading import missing_runs
 
 if TYPE_CHECKING:
@@ -25,21 +25,15 @@ if TYPE_CHECKING:
 
     from fairlead.lab.results.loading import LabResults
 
-_LIGHT = ("#1f6fb2", "#d1641e", "#2a8c4a", "#b3322e", "#7350a8", "#806052", "#c04f9a", "#5c6670")
-_DARK = ("#6db3f2", "#f2a05f", "#6fd08c", "#f07b76", "#b79aec", "#c9a795", "#f08fd0", "#a9b4be")
 _STYLE = """
-:root { color-scheme: light dark; --text: #1c2126; --faint: #59636e; --grid: #dfe3e8; --page: #ffffff; LIGHT }
+:root { color-scheme: light dark; --text: #1c2126; LIGHT }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6e9ec; --faint: #9aa4ae; --grid: #323940; --page: #15191d; DARK } }
 body { background: var(--page); color: var(--text); font: 15px/1.5 system-ui, sans-serif; max-width: 820px;
   margin: 2rem auto; padding: 0 1rem; }
 h2 { font-size: 1.05rem; margin: 2.2rem 0 .3rem; }
-svg { width: 100%; height: auto; } svg text { fill: var(--faint); font-size: 12px; } svg text.small { font-size: 10px; }
-.grid { stroke: var(--grid); } .line { fill: none; stroke-width: 1.8; } .band { opacity: .18; stroke: none; }
-.d1 { stroke-dasharray: 9 5; } .d2 { stroke-dasharray: 3 3; } .d3 { stroke-dasharray: 12 4 3 4; }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; color: var(--faint); font-size: .85rem; }
-.legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: 2px; margin-right: .35rem; }
-.legend svg { width: 2rem; height: .7rem; margin-right: .35rem; } .note { color: var(--faint); font-size: .86rem; }
+svg { width: 100%; height: auto; margin-top: 1.6rem; stroke-linejoin: round; }
+.note { color: var(--faint); font-size: .86rem; }
 table { border-collapse: collapse; width: 100%; font-size: .86rem; display: block; overflow-x: auto; }
 td, th { text-align: right; padding: .18rem .6rem; border-bottom: 1px solid var(--grid); white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
@@ -54,11 +48,10 @@ def write_report(results: LabResults, out: str | Path) -> Path:
     measured = metrics(results)
     for figure in figures:
         _write_csv(figure, out / f"{figure.name}.csv")
-        _write_pictures(figure, out)
     measured.to_csv(out / "metrics.csv", index=False)
     name = str(results.runs["scenario"].iloc[0])
     parts = [f"<h1>{escape(name)}</h1>", _overview(results, measured), _tables(results, measured)]
-    parts += [f"<h2>{escape(one.title)}</h2>{svg(one)}{_legend(one)}" for one in figures]
+    parts += [write_pictures(one, out) for one in figures]
     file = out / "report.html"
     file.write_text(_page(name, "\n".join(parts)), encoding="utf-8")
     return file
@@ -114,14 +107,10 @@ def _same_jobs(jobs: pd.DataFrame) -> list[str]:
 
 
 def _page(title: str, body: str) -> str:
-    light = " ".join(f"--c{at}: {colour};" for at, colour in enumerate(_LIGHT))
-    dark = " ".join(f"--c{at}: {colour};" for at, colour in enumerate(_DARK))
-    classes = "".join(
-        f".line.c{at} {{ stroke: var(--c{at}); }} .band.c{at}, .bar.c{at} {{ fill: var(--c{at}); }} "
-        f".legend .c{at} {{ background: var(--c{at}); }}\n"
-        for at in range(COLOURS)
-    )
-    style = _STYLE.replace("LIGHT", light).replace("DARK", dark) + classes
+    light = " ".join(f"--c{at}: {colour};" for at, colour in enumerate(LIGHT))
+    light += f" --faint: {FAINT}; --grid: {GRID}; --page: {PAPER};"
+    dark = " ".join(f"--c{at}: {colour};" for at, colour in enumerate(DARK))
+    style = _STYLE.replace("LIGHT", light).replace("DARK", dark)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return f'<!doctype html><html lang="en"><head>{head}<style>{style}</style></head><body>{body}</body></html>\n'
 
@@ -134,19 +123,6 @@ def _size(runs: pd.DataFrame, missing: int) -> str:
 
 
 _COUNTED = (("policy", "policy", "policies"), ("load", "load", "loads"), ("seed", "seed", "seeds"))
-
-
-def _legend(figure: LabFigure) -> str:
-    entries = (
-        f"<span>{_swatch(figure, at)}{escape(one or '(none)')}</span>" for at, one in enumerate(groups_of(figure))
-    )
-    return f'<div class="legend">{"".join(entries)}</div>'
-
-
-def _swatch(figure: LabFigure, number: int) -> str:
-    if figure.bars:
-        return f'<i class="c{number % COLOURS}"></i>'
-    return f'<svg viewBox="0 0 32 11"><line class="line {line_style(number)}" x1="0" x2="32" y1="6" y2="6"/></svg>'
 
 
 def _summary(frame: pd.DataFrame) -> str:
@@ -201,53 +177,3 @@ def _write_csv(figure: LabFigure, file: Path) -> None:
                 writer.writerows([line.label, *values] for values in rows)
             else:
                 writer.writerows([line.label, x, y, "", ""] for x, y in zip(line.x, line.y, strict=True))
-
-
-def _write_pictures(figure: LabFigure, out: Path) -> None:
-    """The figure as PNG, SVG and PDF. Equal results give equal files: these name no time and no program."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    picture = Figure(figsize=(8, 4.2 if not figure.bars else 6), layout="constrained")
-    FigureCanvasAgg(picture)
-    axes = picture.add_subplot()
-    for at, line in enumerate(figure.lines):
-        axes.plot(line.x, line.y, label=line.label, color=_LIGHT[at % COLOURS], linestyle=_LINE_STYLES[at % DASHES])
-        if line.low:
-            axes.fill_between(line.x, line.low, line.high, alpha=0.18, color=_LIGHT[at % COLOURS], linewidth=0)
-    if figure.bars:
-        _draw_bars(figure, axes)
-    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-    labels = [one or "(none)" for one in groups_of(figure)]
-    handles = [Patch(color=_LIGHT[at % COLOURS]) for at in range(len(labels))] if figure.bars else axes.lines
-    picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    with matplotlib.rc_context({"svg.hashsalt": figure.name}):
-        for ending, unnamed in _PICTURES:
-            picture.savefig(out / f"{figure.name}.{ending}", dpi=120, metadata=dict.fromkeys(unnamed))
-
-
-_PICTURES = (("png", ("Software",)), ("svg", ("Date", "Creator")), ("pdf", ("CreationDate", "Creator", "Producer")))
-"""The endings, and what each format would say of when and with what it was made."""
-
-
-_LINE_STYLES: tuple[Any, ...] = ("-", (0, (6, 3)), (0, (2, 2)), (0, (8, 3, 2, 3)))
-
-
-def _draw_bars(figure: LabFigure, axes: Any) -> None:
-    """Rows of equal height, divided into the lanes that each has; one call for each group, as bars are many."""
-    rows, lanes = list(figure.rows)[::-1], lanes_of(figure)
-    for at, group in enumerate(figure.groups):
-        bars = [bar for bar in figure.bars if bar.group == group]
-        heights = [0.8 / lanes[bar.row] for bar in bars]
-        tops = [rows.index(bar.row) + 0.4 - bar.lane * height for bar, height in zip(bars, heights, strict=True)]
-        axes.barh(
-            [top - height / 2 for top, height in zip(tops, heights, strict=True)],
-            [bar.end - bar.start for bar in bars],
-            left=[bar.start for bar in bars],
-            height=[0.85 * one for one in heights],
-            color=_LIGHT[at % COLOURS],
-        )
-    axes.set_yticks(range(len(rows)), rows, fontsize=7)
-    axes.set_xlim(left=0)

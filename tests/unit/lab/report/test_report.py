@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import pytest
 
 from fairlead.lab import load
 from fairlead.lab.play.run import RunKey, play
+from fairlead.lab.report.drawing import bounds, ticks
 from fairlead.lab.report.figures import _shown_nodes, figures_of
 from fairlead.lab.report.metrics import metrics, paired, summary, unit_of
 from fairlead.lab.report.page import _differences, _with_interval, write_report
 from fairlead.lab.report.sentences import sentences
-from fairlead.lab.report.svg import bounds, ticks
 from fairlead.lab.scenario.records import (
     ArrivalSpec,
     ClusterSpec,
@@ -49,6 +50,13 @@ def test_two_rounds_of_two_jobs_are_measured_and_drawn(tmp_path: Path) -> None:
     assert page.count('role="img"') == 5
     assert "src=" not in page
     assert "prefers-color-scheme: dark" in page
+    drawings = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
+    assert len(drawings) == 5
+    assert not [colour for one in drawings for colour in re.findall(r": (#[0-9a-f]{6})", one)]
+    identifiers = re.findall(r'\bid="([^"]+)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    assert set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", page)) <= set(identifiers)
+    assert "Waits of jobs for their nodes, all seeds</text>" in drawings[3]
     for name in ("utilisation-cpu", "pending", "queues-default", "waits", "gantt-default"):
         assert (tmp_path / "report" / f"{name}.csv").stat().st_size > 20
         assert (tmp_path / "report" / f"{name}.png").stat().st_size > 5000
