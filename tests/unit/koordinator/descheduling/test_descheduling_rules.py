@@ -471,6 +471,16 @@ def test_with_node_fit_a_pod_that_no_target_takes_stays() -> None:
     assert len(evicted(world, node_fit=False)) == 2
 
 
+def test_node_fit_ignores_affinity_between_pods_which_the_scheduler_goes_by() -> None:
+    world = crowded()
+    apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "name"}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    for number in range(9):
+        world.pod(f"p{number}", labels={"app": "web"}, affinity=rule, priority=9000 + number)
+    world.pod("web-there", "idle-0", labels={"app": "web"}, affinity=rule, requests={"cpu": "10m"})
+    assert list(evicted(world)) == ["p0", "p1"]
+
+
 def test_prod_pods_leave_a_node_whose_prod_use_is_high() -> None:
     world = World()
     world.workload(replicas=9)
