@@ -15,7 +15,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -130,7 +130,7 @@ class Cluster:
         self.refused: list[str] = []
         self.applied = 0
         """How many changes the API has sent."""
-        self.indexes: dict[type, Any] = {}
+        self.indexes: dict[tuple[type, Hashable], Any] = {}
         """What `index` made."""
         self._row_indexes: list[Index] = []
         self._pod_indexes: list[PodIndex] = []
@@ -141,12 +141,13 @@ class Cluster:
         """Pods that take up room, with their rows."""
         return ((pod_state.pod, pod_state.row) for pod_state in self.pods.values() if pod_state.place in _SEATED)
 
-    def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
-        """What somebody keeps about this cluster: made when first requested and kept from then on. It is called for
-        changes if it is an Index or a PodIndex."""
-        found = self.indexes.get(key)
+    def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex], settings: Hashable = None) -> AnyIndex:
+        """What somebody keeps about this cluster: made when first requested and kept from then on, over changes of the
+        configuration too; one for each `settings`, where its content depends on some. It is called for changes if it
+        is an Index or a PodIndex."""
+        found = self.indexes.get((key, settings))
         if found is None:
-            self.indexes[key] = found = make(self)
+            self.indexes[key, settings] = found = make(self)
             if isinstance(found, Index):
                 for pods, row in zip(self.table.pods, range(self.table.high), strict=True):
                     for pod in pods:

@@ -98,13 +98,13 @@ class Judgements:
     """The judgements of one plugin, by kind of demand; the kind that was requested longest ago is forgotten first."""
 
     def __init__(self, classes: DeviceClasses) -> None:
-        self._classes = classes
+        self.classes = classes
         self._by_demand: dict[Hashable, DemandJudgements] = {}
 
     def of(self, demand: Hashable) -> DemandJudgements:
         found = self._by_demand.pop(demand, None)
         if found is None:
-            found = DemandJudgements(self._classes)
+            found = DemandJudgements(self.classes)
             if len(self._by_demand) >= _KEPT_DEMANDS:
                 del self._by_demand[next(iter(self._by_demand))]
         self._by_demand[demand] = found

@@ -18,7 +18,7 @@ from fairlead.core.model.events import POD, ActionType, ClusterEvent
 from fairlead.core.model.reasons import SKIP, SUCCESS, Code, Reason, Reject, Status, unresolvable
 from fairlead.koordinator.devices.choice import DeviceChoice, DeviceScorer, Limits, with_memory
 from fairlead.koordinator.devices.classes import NO_DEVICES
-from fairlead.koordinator.devices.judgements import Judgements
+from fairlead.koordinator.devices.judgements import DemandJudgements, Judgements
 from fairlead.koordinator.devices.lacks import device_lacks
 from fairlead.koordinator.devices.numa_hints import device_hints
 from fairlead.koordinator.devices.request import (
@@ -96,8 +96,7 @@ class DeviceSharePlugin(Plugin):
     def __init__(self, settings: DeviceSettings) -> None:
         self._settings = settings
         self._scorer = DeviceScorer(settings.weights, settings.most)
-        self._rows: tuple[Cluster, DeviceRows] | None = None
-        self._judgements: Judgements
+        self._judgements: Judgements | None = None
         self._templates = TemplateIndex(settings.templates)
         self.objects_read = (settings.templates.watch,)
         self.types_reversed = False
@@ -116,10 +115,15 @@ class DeviceSharePlugin(Plugin):
 
     def rows_of(self, cluster: Cluster) -> DeviceRows:
         """The devices of a cluster."""
-        if self._rows is None or self._rows[0] is not cluster:
-            rows = DeviceRows(cluster)
-            self._rows, self._judgements = (cluster, rows), Judgements(rows.classes())
-        return self._rows[1]
+        return cluster.index(DeviceRows, DeviceRows)
+
+    def _judgements_of(self, demand: Hashable, rows: DeviceRows) -> DemandJudgements:
+        """What this plugin found out about the classes of a cluster's nodes. Scores depend on the plugin's settings,
+        so that plugins share the classes alone."""
+        classes = rows.classes()
+        if self._judgements is None or self._judgements.classes is not classes:
+            self._judgements = Judgements(classes)
+        return self._judgements.of(demand)
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return wants_devices(cycle.pod)
@@ -164,9 +168,7 @@ class DeviceSharePlugin(Plugin):
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
         """Devices, if those of all nodes together do not serve all pods, one after the other."""
-        if self._rows is None or self._rows[0] is not cluster:
-            return
-        yield from device_lacks(pods, self._rows[1], self._settings)
+        yield from device_lacks(pods, self.rows_of(cluster), self._settings)
 
     # ---- filter ----
 
@@ -174,7 +176,7 @@ class DeviceSharePlugin(Plugin):
         note: DeviceNote = cycle.notes[self.name]
         rows = self.rows(cycle)
         classes = rows.classes()
-        judgements = self._judgements.of(note.key)
+        judgements = self._judgements_of(note.key, rows)
         codes = nodes.take(classes.codes)
         without = self._without_isolation(cycle, note, nodes)
         verdicts = judgements.verdicts(codes, lambda some: self._choice(some, note, scored=False).choose(Limits()))
@@ -274,7 +276,7 @@ class DeviceSharePlugin(Plugin):
         rows = self.rows(cycle)
         classes = rows.classes()
         codes = nodes.take(classes.codes)
-        scores = self._judgements.of(note.key).scores(
+        scores = self._judgements_of(note.key, rows).scores(
             codes, lambda some: self._choice(some, note, scored=True).node_score(Limits())
         )
         for at, row in self._rows_apart(cycle, nodes, codes).items():

@@ -76,6 +76,8 @@ class LoadAwareScheduling(CachedPlugin):
         )
 
     def index_of(self, cluster: Cluster) -> LoadIndex:
+        """What is used of each node. The plugin keeps it, not the cluster: its sums depend on nearly every setting, so
+        that no other plugin could use them, and a plugin with new settings begins with new ones."""
         if self._index is None or self._index[0] is not cluster:
             self._index = (cluster, LoadIndex(cluster, self._settings, self._estimator))
         return self._index[1]

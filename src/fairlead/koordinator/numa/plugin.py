@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     from fairlead.core.framework.cycle import Cycle
     from fairlead.core.framework.numa_hints import NumaNodes
-    from fairlead.core.state.cluster import Cluster
     from fairlead.core.state.nodes import Nodes
     from fairlead.core.state.table import NodeTable
 
@@ -104,7 +103,7 @@ class NodeNUMAResource(CachedPlugin):
 
     def __init__(self, settings: NumaSettings) -> None:
         self._settings = settings
-        self._rows: tuple[Cluster, NumaRows] | None = None
+        self._strategy = MOST_ALLOCATED if settings.numa_most else "LeastAllocated"
 
     def events(self) -> Sequence[Interest]:
         return (
@@ -114,11 +113,10 @@ class NodeNUMAResource(CachedPlugin):
 
     def rows(self, cycle: Cycle) -> NumaRows:
         """The rows of the cycle's cluster, up to date."""
-        if self._rows is None or self._rows[0] is not cycle.cluster:
-            strategy = MOST_ALLOCATED if self._settings.numa_most else "LeastAllocated"
-            self._rows = (cycle.cluster, NumaRows(cycle.cluster, strategy))
-        self._rows[1].catch_up()
-        return self._rows[1]
+        strategy = self._strategy
+        rows = cycle.cluster.index(lambda cluster: NumaRows(cluster, strategy), NumaRows, strategy)
+        rows.catch_up()
+        return rows
 
     def refresh(self, cycle: Cycle) -> bool:
         return self._is_plain(cycle)

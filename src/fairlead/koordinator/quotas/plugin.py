@@ -73,7 +73,9 @@ class ElasticQuotaPlugin(ExtendedPlugin):
         return False
 
     def usage(self, cluster: Cluster) -> QuotaUsage:
-        """The quotas of a cluster, up to date. When they are seen for the first time, every leaf is worked out."""
+        """The quotas of a cluster, up to date. When they are seen for the first time, every leaf is worked out. The
+        plugin keeps them, and what writes their status, not the cluster: the rules by which pods are counted and shares
+        are lent are settings, so that a plugin with new rules begins with new sums."""
         if self._usage is None or self._usage[0] is not cluster:
             self._usage = (cluster, QuotaUsage(cluster, self._settings.usage))
             self._usage[1].catch_up()

@@ -112,7 +112,7 @@ class ReservationPlugin(ExtendedPlugin):
         self._pre_allocation = pre_allocation
         self._preemption = preemption
         self._kept_for = kept_for
-        self._status_writer: tuple[Cluster, ReservationStatusWriter] | None = None
+        self._status_writer: ReservationStatusWriter | None = None
 
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return False
@@ -126,12 +126,15 @@ class ReservationPlugin(ExtendedPlugin):
     # ---- the status of reservations ----
 
     def sync(self, cluster: Cluster, now: float) -> Iterable[Write]:
-        if self._status_writer is None or self._status_writer[0] is not cluster:
-            self._status_writer = (cluster, ReservationStatusWriter(cluster, kept_for=self._kept_for))
-        return self._status_writer[1].step(now)
+        self._status_writer = cluster.index(
+            lambda cluster: ReservationStatusWriter(cluster, kept_for=self._kept_for),
+            ReservationStatusWriter,
+            self._kept_for,
+        )
+        return self._status_writer.step(now)
 
     def sync_at(self) -> float | None:
-        return self._status_writer[1].wake_at() if self._status_writer is not None else None
+        return self._status_writer.wake_at() if self._status_writer is not None else None
 
     def _note(self, cycle: Cycle) -> ReservationNote | None:
         note: ReservationNote | None = cycle.notes.get(self.name)

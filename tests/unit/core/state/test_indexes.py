@@ -71,3 +71,11 @@ def test_an_index_of_rows_begins_with_the_pods_that_are_there(cluster: Cluster) 
     cluster.apply(Change(Happened.DELETED, kinds.POD, shown("p", "Running", "n")))
     assert rows.pods == {0: ["q"]}
     assert cluster.index(RowsSeen, RowsSeen) is rows
+
+
+def test_an_index_is_kept_for_each_of_the_settings_that_it_depends_on() -> None:
+    cluster = Cluster()
+    made = [cluster.index(RowsSeen, RowsSeen, settings) for settings in (None, "most", "least", "most", None)]
+    assert made[0] is made[4]
+    assert made[1] is made[3]
+    assert len({id(one) for one in made}) == 3

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+from fairlead.core.model import kinds
+from fairlead.core.model.flow import Change, Happened
+from fairlead.core.state.cluster import Cluster
+from fairlead.koordinator.devices.plugin import DeviceSettings, DeviceSharePlugin
+from fairlead.koordinator.devices.rows import GivenDevice
 from tests.support.documents import asking, node
 from tests.support.koordinator import (
     GPU,
@@ -49,3 +54,14 @@ def test_what_a_scheduler_that_died_wrote_before_its_bind_holds_nothing() -> Non
     second.tell(koord_pod("b", containers=[asking({GPU: "60"})]))
     second.settle()
     assert "b" not in second.placed()
+
+
+def test_a_plugin_with_new_settings_knows_what_pods_were_given_before_they_are_bound() -> None:
+    cluster = Cluster()
+    cluster.apply(Change(Happened.ADDED, kinds.NODE, gpu_node("n0", cpu=8, gpus=1)[0]))
+    doc = koord_pod("a")
+    cluster.apply(Change(Happened.ADDED, kinds.POD, {**doc, "spec": {**doc["spec"], "nodeName": "n0"}}))
+    (state,) = cluster.pods.values()
+    before, after = (DeviceSharePlugin(DeviceSettings(most=most)) for most in (False, True))
+    before.rows_of(cluster).give(state.pod, state.row, {"gpu": (GivenDevice(0, {GPU + "-core": 100}),)})
+    assert after.rows_of(cluster).holdings(state.row).amounts == {"gpu": {0: {GPU + "-core": 100}}}

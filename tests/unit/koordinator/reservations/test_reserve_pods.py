@@ -40,9 +40,9 @@ def reserve_pod(cluster: Cluster) -> Pod:
 
 def test_a_cluster_has_an_index_of_reservations_from_the_first_on() -> None:
     cluster = Cluster()
-    assert Reservations not in cluster.indexes
+    assert (Reservations, None) not in cluster.indexes
     apply(cluster, reservation())
-    assert Reservations in cluster.indexes
+    assert (Reservations, None) in cluster.indexes
     apply(cluster, reservation(), Happened.DELETED)
     assert not cluster.pods
     assert not reservations_of(cluster).by_uid
