@@ -21,6 +21,7 @@ from fairlead.cluster.controllers.workloads.job_progress import (
     is_indexed,
     put_condition,
 )
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workloads.pod_templates import pod_from_template
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import (
@@ -28,14 +29,11 @@ from fairlead.cluster.controllers.writes import (
     create,
     delete,
     identity,
-    namespaced_name,
     patch_status,
 )
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import JOB, POD
 from fairlead.core.model.times import seconds_of, timestamp
-
-Key = tuple[str, str]
 
 _BURST = 500
 _OURS = "kubernetes.io/job-controller"
@@ -60,18 +58,14 @@ class Jobs(Reconciler[Key]):
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(JOB)
-        self._keys: dict[str, Key] = {}  # identity -> Job
+        self._known = KnownOwners(self.queue)
         self._tallies: dict[str, FinishedPods] = {}
 
     def observe(self, change: Change) -> None:
         if change.kind is JOB:
-            own, key = identity(change.doc), namespaced_name(change.doc)
+            own = self._known.observe(change)
             if change.gone:
-                self._keys.pop(own, None)
                 self._tallies.pop(own, None)
-            else:
-                self._keys[own] = key
-                self.queue.add(key)
         elif change.kind is POD:
             self._observe_pod(change)
 
@@ -86,16 +80,14 @@ class Jobs(Reconciler[Key]):
         owner = known.owner
         if new is not None:
             self._tallies.setdefault(owner, FinishedPods()).count(new, self.now, gone=gone)
-        if owner in self._keys:
-            self.queue.add(self._keys[owner])
-        elif gone and not self._pods.of(owner):
+        if not self._known.visit(owner) and gone and not self._pods.of(owner):
             self._tallies.pop(owner, None)
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         job = self.view.get(JOB, *key)
-        if job is None or identity(job) not in self._keys or job["metadata"].get("deletionTimestamp"):
+        if job is None or not self._known.knows(job) or job["metadata"].get("deletionTimestamp"):
             return
         if job["spec"].get("managedBy", _OURS) != _OURS:
             return

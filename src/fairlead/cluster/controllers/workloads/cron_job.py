@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fairlead.cluster.controllers.workloads.cron_schedule import Schedule, ScheduleError, parse_schedule
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import (
     controller_of,
@@ -25,8 +26,6 @@ from fairlead.cluster.controllers.writes import (
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CRON_JOB, JOB, Kind
 from fairlead.core.model.times import seconds_of, timestamp
-
-Key = tuple[str, str]
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _MANY = 100
@@ -100,18 +99,13 @@ class CronJobs(Reconciler[Key]):
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
-        self._keys: dict[str, Key] = {}  # identity -> CronJob
+        self._known = KnownOwners(self.queue)
         self._runs: dict[str, dict[str, CronRun]] = {}  # identity of the CronJob -> by name
         self._owners: dict[str, str] = {}  # uid of a Job -> identity of its CronJob
 
     def observe(self, change: Change) -> None:
         if change.kind is self.kind:
-            own, key = identity(change.doc), namespaced_name(change.doc)
-            if change.gone:
-                self._keys.pop(own, None)
-            else:
-                self._keys[own] = key
-                self.queue.add(key)
+            self._known.observe(change)
         elif change.kind is self.job_kind:
             self._observe_job(change)
 
@@ -128,14 +122,13 @@ class CronJobs(Reconciler[Key]):
         if not change.gone and ours:
             owner = self._owners[uid] = identity_of_controller(change.doc)
             self._runs.setdefault(owner, {})[name] = self.run_of(change.doc)
-        if owner in self._keys:
-            self.queue.add(self._keys[owner])
+        self._known.visit(owner)
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(self.kind, *key)
-        if doc is None or identity(doc) not in self._keys:
+        if doc is None or not self._known.knows(doc):
             return
         runs = self._runs.get(identity(doc), {})
         yield from self._report(doc, runs, now)

@@ -19,6 +19,7 @@ from fairlead.cluster.controllers.workloads.daemon_pods import (
     site_of,
     verdict,
 )
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.cluster.controllers.workloads.shares import share
 from fairlead.cluster.controllers.workqueue import Reconciler
@@ -26,13 +27,10 @@ from fairlead.cluster.controllers.writes import (
     create,
     delete,
     identity,
-    namespaced_name,
     patch_status,
 )
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
-
-Key = tuple[str, str]
 
 _BURST = 250
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 900.0
@@ -83,7 +81,7 @@ class DaemonSets(Reconciler[Key]):
         self._pods = OwnedPods(DAEMON_SET)
         self._targets: dict[Key, str] = {}  # pod -> node
         self._history = RevisionHistory(DAEMON_SET, label=HASH_LABEL)
-        self._keys: dict[str, Key] = {}  # identity -> DaemonSet
+        self._known = KnownOwners(self.queue)
         self._sites: dict[str, Site] = {}
         self._verdicts: dict[str, tuple[int, dict[str, DaemonDecision]]] = {}  # identity -> generation, by node
         self._setbacks: dict[tuple[str, str], tuple[int, float]] = {}  # (uid, node) -> failures, not before
@@ -99,13 +97,9 @@ class DaemonSets(Reconciler[Key]):
             self._history.observe(change)
 
     def _observe_owner(self, change: Change) -> None:
-        own, key = identity(change.doc), namespaced_name(change.doc)
+        own = self._known.observe(change)
         if change.gone:
-            self._keys.pop(own, None)
             self._verdicts.pop(own, None)
-        else:
-            self._keys[own] = key
-            self.queue.add(key)
 
     def _observe_pod(self, change: Change) -> None:
         old, new = self._pods.observe(change)
@@ -114,8 +108,8 @@ class DaemonSets(Reconciler[Key]):
         elif old is not None:
             self._targets.pop(old.key, None)
         for fact in (old, new):
-            if fact is not None and fact.owner in self._keys:
-                self.queue.add(self._keys[fact.owner])
+            if fact is not None:
+                self._known.visit(fact.owner)
 
     def _observe_node(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
@@ -125,14 +119,13 @@ class DaemonSets(Reconciler[Key]):
         if self._sites.get(name) != old:
             for _, verdicts in self._verdicts.values():
                 verdicts.pop(name, None)
-            for key in self._keys.values():
-                self.queue.add(key)
+            self._known.visit_all()
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(DAEMON_SET, *key)
-        if doc is None or identity(doc) not in self._keys or doc["metadata"].get("deletionTimestamp"):
+        if doc is None or not self._known.knows(doc) or doc["metadata"].get("deletionTimestamp"):
             return
         plan = self._history.plan(self.view, doc, (doc.get("status") or {}).get("collisionCount") or 0)
         yield from plan.writes

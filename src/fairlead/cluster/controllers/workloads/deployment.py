@@ -18,6 +18,7 @@ from fairlead.cluster.controllers.workloads.deployment_status import (
     is_complete,
     judged,
 )
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workloads.pod_templates import HASH_LABEL, same_template, template_hash
 from fairlead.cluster.controllers.workloads.rollout import (
     DESIRED,
@@ -52,8 +53,6 @@ from fairlead.core.model.kinds import DEPLOYMENT, REPLICA_SET
 from fairlead.core.model.selectors import SelectorError, selector_from_document
 from fairlead.errors import AlreadyExists
 
-Key = tuple[str, str]
-
 _SCALING = "ScalingReplicaSet"
 _OWN_ANNOTATIONS = frozenset(
     {
@@ -73,19 +72,14 @@ class Deployments(Reconciler[Key]):
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
-        self._keys: dict[str, Key] = {}  # identity -> Deployment
+        self._known = KnownOwners(self.queue)
         self._sets: dict[Key, Doc] = {}
         self._owned: dict[str, dict[Key, None]] = {}  # identity of the owner, or "" -> ReplicaSets
         self._collided: set[Key] = set()
 
     def observe(self, change: Change) -> None:
         if change.kind is DEPLOYMENT:
-            key, own = namespaced_name(change.doc), identity(change.doc)
-            if change.gone:
-                self._keys.pop(own, None)
-            else:
-                self._keys[own] = key
-                self.queue.add(key)
+            self._known.observe(change)
         elif change.kind is REPLICA_SET:
             self._observe_set(change)
 
@@ -101,15 +95,13 @@ class Deployments(Reconciler[Key]):
             self._name_owner(change.doc)
 
     def _name_owner(self, replica_set: Doc) -> None:
-        key = self._keys.get(identity_of_controller(replica_set))
-        if key is not None:
-            self.queue.add(key)
+        self._known.visit(identity_of_controller(replica_set))
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         deployment = self.view.get(DEPLOYMENT, *key)
-        if deployment is None or identity(deployment) not in self._keys:
+        if deployment is None or not self._known.knows(deployment):
             return
         sets = self._sets_of(deployment)
         template = deployment["spec"]["template"]

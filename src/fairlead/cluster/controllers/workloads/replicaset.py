@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.cluster.controllers.pod_facts import OwnedPods, PodFact, deletion_order
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workloads.pod_templates import pod_from_template
 from fairlead.cluster.controllers.workqueue import Reconciler
 from fairlead.cluster.controllers.writes import (
@@ -30,8 +31,6 @@ from fairlead.core.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, 
 from fairlead.core.model.selectors import LabelSelector, SelectorError, selector_from_document, selector_from_map
 from fairlead.core.model.times import timestamp
 
-Key = tuple[str, str]
-
 _BURST = 500
 _COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
@@ -45,7 +44,7 @@ class ReplicaSets(Reconciler[Key]):
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(self.kind)
-        self._keys: dict[str, Key] = {}  # identity -> owner
+        self._known = KnownOwners(self.queue)
         self._selectors: dict[str, dict[Key, LabelSelector]] = {}  # by namespace
         self._strays: dict[str, dict[Key, Mapping[str, str]]] = {}  # labels of pods that nobody controls
         self._parents: dict[str, str] = {}  # identity of a ReplicaSet -> of its Deployment
@@ -64,23 +63,20 @@ class ReplicaSets(Reconciler[Key]):
             self._observe_pod(change)
 
     def _observe_owner(self, change: Change) -> None:
-        key, own = namespaced_name(change.doc), identity(change.doc)
+        key, own = namespaced_name(change.doc), self._known.observe(change)
         parent = identity_of_controller(change.doc) if "spec" in change.doc else ""
         if change.gone:
-            self._keys.pop(own, None)
             self._selectors.get(key[0], {}).pop(key, None)
             self._failures.pop(key, None)
             self.queue.forget(key)
             self._leave_siblings(own)
             return
-        self._keys[own] = key
         self._selectors.setdefault(key[0], {})[key] = self._selector(change.doc)
         if self._parents.get(own, "") != parent:
             self._leave_siblings(own)
             if parent:
                 self._parents[own] = parent
                 self._siblings.setdefault(parent, {})[own] = None
-        self.queue.add(key)
 
     def _leave_siblings(self, own: str) -> None:
         parent = self._parents.pop(own, None)
@@ -91,8 +87,8 @@ class ReplicaSets(Reconciler[Key]):
 
     def _observe_pod(self, change: Change) -> None:
         for fact in self._pods.observe(change):
-            if fact is not None and fact.owner in self._keys:
-                self.queue.add(self._keys[fact.owner])
+            if fact is not None:
+                self._known.visit(fact.owner)
         key, metadata = namespaced_name(change.doc), change.doc["metadata"]
         strays = self._strays.get(key[0])
         if strays is None:
@@ -117,7 +113,7 @@ class ReplicaSets(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         owner = self.view.get(self.kind, *key)
-        if owner is None or identity(owner) not in self._keys:
+        if owner is None or not self._known.knows(owner):
             return
         is_leaving = bool(owner["metadata"].get("deletionTimestamp"))
         selector = self._selectors[key[0]][key]

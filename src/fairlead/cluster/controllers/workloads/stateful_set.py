@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fairlead.cluster.controllers.pod_facts import OwnedPods, PodFact
+from fairlead.cluster.controllers.workloads.owners import Key, KnownOwners
 from fairlead.cluster.controllers.workloads.revisions import HASH_LABEL, RevisionHistory, template_of
 from fairlead.cluster.controllers.workloads.shares import share
 from fairlead.cluster.controllers.workloads.stateful_pods import (
@@ -38,8 +39,6 @@ from fairlead.cluster.controllers.writes import (
 from fairlead.core.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.core.model.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from fairlead.core.model.selectors import SelectorError, selector_from_document
-
-Key = tuple[str, str]
 
 _BURST = 500
 """Pods that one visit creates at most, so that others have their turn."""
@@ -105,20 +104,15 @@ class StatefulSets(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._pods = OwnedPods(STATEFUL_SET)
         self._history = RevisionHistory(STATEFUL_SET, label="controller.kubernetes.io/hash")
-        self._keys: dict[str, Key] = {}  # identity -> StatefulSet
+        self._known = KnownOwners(self.queue)
 
     def observe(self, change: Change) -> None:
         if change.kind is STATEFUL_SET:
-            own, key = identity(change.doc), namespaced_name(change.doc)
-            if change.gone:
-                self._keys.pop(own, None)
-            else:
-                self._keys[own] = key
-                self.queue.add(key)
+            self._known.observe(change)
         elif change.kind is POD:
             for fact in self._pods.observe(change):
-                if fact is not None and fact.owner in self._keys:
-                    self.queue.add(self._keys[fact.owner])
+                if fact is not None:
+                    self._known.visit(fact.owner)
         elif change.kind is CONTROLLER_REVISION:
             self._history.observe(change)
 
@@ -126,7 +120,7 @@ class StatefulSets(Reconciler[Key]):
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         doc = self.view.get(STATEFUL_SET, *key)
-        if doc is None or identity(doc) not in self._keys or doc["metadata"].get("deletionTimestamp"):
+        if doc is None or not self._known.knows(doc) or doc["metadata"].get("deletionTimestamp"):
             return
         own, status = identity(doc), doc.get("status") or {}
         plan = self._history.plan(self.view, doc, status.get("collisionCount") or 0)
