@@ -30,6 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=seconds, reverse=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_runtime_directory(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Commands find the schedulers of the user on this machine: those of other tests are none of theirs."""
+    os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("runtime"))
+
+
 @pytest.fixture
 def runner() -> Iterator[asyncio.Runner]:
     """The event loop of one test, for fixtures that need it before and after the test."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.core.model import kinds as k
@@ -70,6 +70,7 @@ def _held_by_nobody(cluster: Harness) -> list[str]:
 
 @given(STEPS, st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None)
+@example([("gang", 3, 1), ("team", 2, 3), ("delete", 1, 1), ("team", 1, 1)], 659)  # an allocation whose answer was lost
 def test_no_device_is_given_twice_and_none_leaks(steps: list[Step], seed: int) -> None:
     rng, faults = Random(seed), Faults()
     cluster = FaultyWorld(faults, NODES, watch_delay=rng.choice((0.0, 0.3)), seed=seed)

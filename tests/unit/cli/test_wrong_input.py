@@ -89,6 +89,7 @@ def test_a_plugin_that_is_none_is_reported_with_the_fix(
 def test_explain_without_a_cluster_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr("fairlead.console.scheduler_search.OPS_PORT", "http://127.0.0.1:1")
     result = CliRunner().invoke(cli, ["explain", "pod", "x"], env={"HOME": str(tmp_path)})
     assert result.exit_code == 1

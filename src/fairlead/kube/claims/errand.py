@@ -2,7 +2,9 @@
 
 A claim gets a finalizer first, so that nobody deletes it under the pod, then its allocation and the reservation in one
 write that names the version it was worked out from. If somebody else wrote the claim meanwhile, it is tried again once
-the watch shows what they did. The claim of extended resources is created first, and the pod's status names it at last.
+the watch shows what they did. A write whose answer is lost may have been performed: it is sent again, because devices
+that were given up in doubt could be given to two pods. The claim of extended resources is created first, and the pod's
+status names it at last.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from fairlead.core.model.device_claims import EXTENDED_ANNOTATION, EXTENDED_NAME
 from fairlead.core.model.flow import Doc, PatchType, Verb, Write
 from fairlead.core.model.reasons import SUCCESS, Status, failed
 from fairlead.core.model.times import timestamp
-from fairlead.errors import Conflict
+from fairlead.errors import Conflict, Unreachable
 from fairlead.kube.claims.conditions import failure_of, is_ready
 
 if TYPE_CHECKING:
@@ -162,14 +164,18 @@ class AllocateClaims(ReplyErrand):
             if isinstance(reply.error, Conflict) and one.tries < _TRIES:
                 one.waits_for_newer = one.claim.resource_version
                 return ""
+            if isinstance(reply.error, Unreachable) and one.tries < _TRIES:
+                one.tries += 1
+                return ""
             return f"add reservation to claim {one.claim.key}: {reply.error.message}"
         one.claim = self._as_written(one.claim, reply.doc) if reply.doc else one.claim
-        if reply.write.subresource:
-            self._devices.arrived(one.claim, self._reserved.held[-1] if one.extended else one.claim.key)
-            one.done = True
-            if one.extended:
-                return self._patch_pod()
-        return ""
+        return self._finish(one) if reply.write.subresource else ""
+
+    def _finish(self, one: _ClaimWrites) -> str:
+        """The API has the allocation and the reservation; returns what went wrong after that."""
+        self._devices.arrived(one.claim, self._reserved.held[-1] if one.extended else one.claim.key)
+        one.done = True
+        return self._patch_pod() if one.extended else ""
 
     def _as_written(self, claim: ResourceClaim, document: Doc) -> ResourceClaim:
         """The claim as the API answered it: the record that the watch has brought already, if it has."""
@@ -199,12 +205,23 @@ class AllocateClaims(ReplyErrand):
                 missing = f'resourceclaims.resource.k8s.io "{one.claim.name}" not found'
                 return f"add reservation to claim {one.claim.key}: {missing}"
             if newest.resource_version != one.waits_for_newer:
+                if self._was_performed(one, newest):
+                    one.claim, one.waits_for_newer = newest, ""
+                    if trouble := self._finish(one):
+                        return trouble
+                    continue
                 if newest.allocation is not None and one.allocation is not None:
                     if self._compatible or not _same_devices(newest.allocation, one.allocation):
                         return f"claim {newest.key} got allocated elsewhere in the meantime"
                     one.allocation = None
                 one.claim, one.waits_for_newer = newest, ""
         return ""
+
+    def _was_performed(self, one: _ClaimWrites, newest: ResourceClaim) -> bool:
+        """Whether a claim shows what a write says whose answer was lost."""
+        shown, wanted = newest.allocation, one.allocation
+        same = shown is not None and (wanted is None or _same_devices(shown, wanted))
+        return same and newest.is_reserved_for(self._pod.uid)
 
     # ---- writes ----
 
