@@ -29,7 +29,7 @@ from tests.support.real.control_plane import ControlPlane
 from tests.support.real.job_teams import TEAMS, USERS, at_work, without_kubelet
 from tests.support.replays import replayed
 
-pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=25)]
+pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=35)]
 
 FAMILIAR = 35_006
 COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "6"))
