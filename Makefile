@@ -109,21 +109,29 @@ deploy: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh helm) $(BIN)/python tools/deploy/generate.py
 
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
-# `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds.
+# `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds. `WHAT=jobs` plays stories of Volcano Jobs through
+# Volcano's controllers and scheduler, `WHAT=koordinator` clusters through koord-scheduler.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 # Answers that are done as they are printed, on forty random clusters: `make fuzz WHAT=answers`, `N=300 SEED=7` for others.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
-FUZZ_gangs := /test_gang_fuzz.py
-FUZZ_claims := /test_claim_fuzz.py
+FUZZ_decisions := test_fuzz.py test_gang_fuzz.py test_claim_fuzz.py
+FUZZ_gangs := test_gang_fuzz.py
+FUZZ_claims := test_claim_fuzz.py
+FUZZ_jobs := test_job_fuzz.py
+FUZZ_koordinator := test_koordinator_fuzz.py
+FUZZ_CHOICES := decisions gangs claims jobs koordinator requests answers
 fuzz: $(READY)
+ifeq ($(filter $(WHAT),$(FUZZ_CHOICES)),)
+	@echo 'WHAT=$(WHAT) is no kind of fuzzing: choose one of $(FUZZ_CHOICES)' >&2; exit 2
+endif
 ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
 else ifeq ($(WHAT),answers)
 	FAIRLEAD_ANSWERS=$(if $(filter file,$(origin N)),40,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/assembly/test_answers_hold.py $(ARGS)
 else
-	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz$(FUZZ_$(WHAT)) $(ARGS)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube $(addprefix tests/kube/fuzz/,$(FUZZ_$(WHAT))) $(ARGS)
 endif
 
 # Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak

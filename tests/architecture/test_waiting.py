@@ -29,6 +29,8 @@ REASONS = {
     "kube/volcano/test_roles.py": (2, "the original counts what it repeats by its own clock"),
     "support/extender_server.py": (1, "an extender that thinks"),
     "support/fuzz/claim_recorder.py": (1, "nothing shows that the real scheduler's cache is settled"),
+    "support/fuzz/job_recorder.py": (1, "the kubelet that it plays takes a moment to remove a pod"),
+    "support/fuzz/koordinator_recorder.py": (1, "koord-scheduler counts quotas in a thread of its own, unseen"),
     "support/fuzz/recorder.py": (3, "nothing shows that the real scheduler's cache is settled"),
     "support/history/lives.py": (1, "a life of the server of random length, that a kill ends"),
     "support/real/koordinator_stories.py": (3, "koord-scheduler counts quotas each second, unseen"),

@@ -53,7 +53,7 @@ TEAMS = (
 
 
 @contextmanager
-def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
+def at_work(team: Team, plane: ControlPlane, period: str = "200ms") -> Iterator[None]:
     conf = plane.directory / f"{team.name}-settings" / "volcano-scheduler.conf"
     conf.parent.mkdir()
     conf.write_text(PRESETS["shipped"])
@@ -68,7 +68,7 @@ def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
     if team.our_scheduler:
         scheduler = [
             *fairlead, "scheduler", "--leader-elect=false", "--volcano-only", "--volcano-conf", str(conf),
-            "--volcano-compatible", "--secure-port=0", "--kube-api-qps=-1", "--schedule-period=200ms",
+            "--volcano-compatible", "--secure-port=0", "--kube-api-qps=-1", f"--schedule-period={period}",
         ]  # fmt: skip
     else:
         scheduler = [
@@ -78,7 +78,7 @@ def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
             "--enable-metrics=false",
             "--logtostderr",
             f"--scheduler-conf={conf}",
-            "--schedule-period=200ms",
+            f"--schedule-period={period}",
             *quick,
         ]
     with ExitStack() as running:
@@ -96,13 +96,25 @@ def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
 @asynccontextmanager
 async def furnished(plane: ControlPlane, nodes: int = 4) -> AsyncIterator[KubeApi]:
     """Volcano's kinds, queues, simulated nodes, a kubelet and the garbage collector."""
+    async with without_kubelet(plane, nodes) as api:
+        hands = KubeApi(load_kubeconfig(plane.kubeconfig_of(KUBELET)))
+        world = Remote(hands)
+        runtime = LiveRuntime(world, [Kubelet(world.view, rng=Random(1))])
+        running = asyncio.create_task(runtime.run_until_stopped())
+        try:
+            yield api
+        finally:
+            runtime.stop()
+            await running
+            await hands.close()
+
+
+@asynccontextmanager
+async def without_kubelet(plane: ControlPlane, nodes: int) -> AsyncIterator[KubeApi]:
+    """As above, for a test that plays the kubelet itself."""
     await asyncio.to_thread(define_volcano_kinds, plane.kubeconfig)
     await asyncio.to_thread(plane.start_controllers, "--controllers=garbagecollector")
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
-    hands = KubeApi(load_kubeconfig(plane.kubeconfig_of(KUBELET)))
-    world = Remote(hands)
-    runtime = LiveRuntime(world, [Kubelet(world.view, rng=Random(1))])
-    running = asyncio.create_task(runtime.run_until_stopped())
     try:
         for kind in (VC_JOB, VC_POD_GROUP, VC_QUEUE, VC_COMMAND):
             await served(api, kind)
@@ -114,9 +126,6 @@ async def furnished(plane: ControlPlane, nodes: int = 4) -> AsyncIterator[KubeAp
         await create(api, NODE, "", [node(f"n{index}").doc() for index in range(nodes)])
         yield api
     finally:
-        runtime.stop()
-        await running
-        await hands.close()
         await api.close()
 
 
