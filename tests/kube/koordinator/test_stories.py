@@ -96,7 +96,7 @@ async def _told(lab: Lab, stories: Sequence[Story], quiet: float) -> list[list[S
 
 async def test_the_same_pods_run_and_the_same_are_refused(tmp_path: Path) -> None:
     stories: Sequence[Story] = STORIES
-    commands = {"theirs": [real_binary("koord-scheduler")], "ours": OURS}
+    commands = {"theirs": [real_binary("koord-scheduler"), "--port=0"], "ours": OURS}
     async with AsyncExitStack() as opened:
         labs = await asyncio.gather(
             *(opened.enter_async_context(_at_work(tmp_path / name, command)) for name, command in commands.items())
