@@ -46,6 +46,7 @@ demo: $(READY)
 # documentation as a site, in build/site. A warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
+	$(BIN)/python tools/docs/gang_table.py
 	$(BIN)/python tools/docs/reading_orders.py
 	$(BIN)/mkdocs build --strict
 
