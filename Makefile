@@ -113,6 +113,7 @@ deploy: $(READY)
 # `make fuzz WHAT=gangs` and `WHAT=claims` play only those worlds.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 # Answers that are done as they are printed, on forty random clusters: `make fuzz WHAT=answers`, `N=300 SEED=7` for others.
+# Trees of queues with gangs that must not stand still: `make fuzz WHAT=queues`, five hundred unless N says otherwise.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
@@ -123,6 +124,8 @@ ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
 else ifeq ($(WHAT),answers)
 	FAIRLEAD_ANSWERS=$(if $(filter file,$(origin N)),40,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/assembly/test_answers_hold.py $(ARGS)
+else ifeq ($(WHAT),queues)
+	FAIRLEAD_QUEUES=$(if $(filter file,$(origin N)),500,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/volcano/test_waiting_queues.py $(ARGS)
 else
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz$(FUZZ_$(WHAT)) $(ARGS)
 endif
