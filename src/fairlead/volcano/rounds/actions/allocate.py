@@ -58,14 +58,16 @@ class _Allocation:
 
     def _start_one_beyond(self) -> Iterator[None]:
         """If nothing could be placed, start one gang that needs more than its queue deserves: the first that fits, of
-        the queues by priority, by age. Otherwise two such queues would wait for each other on an empty cluster, as in
-        the original (`large_gangs_wait_for_each_other`)."""
+        the queues by priority, by age. A single pod counts as a gang only if its queue holds nothing. Otherwise two
+        such queues would wait for each other on an empty cluster, as in the original
+        (`large_gangs_wait_for_each_other`)."""
         round = self._round
         if round.quirks.large_gangs_wait_for_each_other or round.outcome.binds:
             return
         if any(job.counts.by_status[TaskStatus.PIPELINED] for job in round.jobs.values()):
             return
-        refused = list(round.beyond.refused.values())
+        holding = {job.queue for job in round.jobs.values() if not job.allocated.empty}
+        refused = [job for job in round.beyond.refused.values() if job.min_available > 1 or job.queue not in holding]
         for job in sorted(refused, key=lambda job: (-round.queues[job.queue].queue.priority, job.created, job.uid)):
             if job.is_ready:
                 continue
