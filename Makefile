@@ -46,6 +46,7 @@ demo: $(READY)
 # documentation as a site, in build/site. A warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
+	$(BIN)/python tools/docs/gang_table.py
 	$(BIN)/python tools/docs/reading_orders.py
 	$(BIN)/mkdocs build --strict
 
@@ -113,6 +114,7 @@ deploy: $(READY)
 # Volcano's controllers and scheduler, `WHAT=koordinator` clusters through koord-scheduler.
 # Requests drawn by OpenAPI to our API server, of which none may get a 500: `make fuzz WHAT=requests N=200000`.
 # Answers that are done as they are printed, on forty random clusters: `make fuzz WHAT=answers`, `N=300 SEED=7` for others.
+# Trees of queues with gangs that must not stand still: `make fuzz WHAT=queues`, five hundred unless N says otherwise.
 N ?= 100
 SEED ?=
 WHAT ?= decisions
@@ -130,6 +132,8 @@ ifeq ($(WHAT),requests)
 	FAIRLEAD_REQUESTS=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/fuzz -k drawn $(ARGS)
 else ifeq ($(WHAT),answers)
 	FAIRLEAD_ANSWERS=$(if $(filter file,$(origin N)),40,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/assembly/test_answers_hold.py $(ARGS)
+else ifeq ($(WHAT),queues)
+	FAIRLEAD_QUEUES=$(if $(filter file,$(origin N)),500,$(N)) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 2 tests/property/volcano/test_waiting_queues.py $(ARGS)
 else
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube $(addprefix tests/kube/fuzz/,$(FUZZ_$(WHAT))) $(ARGS)
 endif

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlead.cli.lab.progress import progress_bar
+from fairlead.lab.report.gang_waits import sentences_of
 from fairlead.lab.results.extra import need_extra
 from fairlead.lab.results.loading import missing_runs
 
@@ -56,6 +57,8 @@ def run_command(scenario: Path, policy: str | None, load_name: str | None, seed:
     click.echo(f"{ended} of {_jobs(about['jobs'])} ended, makespan {about['makespan']:g} s of virtual time")
     if ended < about["jobs"]:
         click.echo(f"the run stopped at {about['ended']:g} s of virtual time: {_why_stopped(read, about['ended'])}")
+    for sentence in sentences_of(about):
+        click.echo(sentence)
     click.echo(f"written to {directory}")
 
 
@@ -92,6 +95,7 @@ def experiment_command(scenario: Path, out: Path | None, workers: int | None, da
     """
     need_extra()
     from fairlead.lab.play.experiment import Experiment
+    from fairlead.lab.results.loading import about_run
     from fairlead.lab.scenario.reading import read_scenario
 
     read = read_scenario(scenario)
@@ -107,6 +111,9 @@ def experiment_command(scenario: Path, out: Path | None, workers: int | None, da
         for key in experiment.play(workers=processes, dask=dask):
             left.remove(key)
             bar.run_done(key.directory, experiment.times.left(left, processes))
+    for key in experiment.keys:
+        for sentence in sentences_of(about_run(experiment.directory / key.directory)):
+            click.echo(f"{key.directory}: {sentence}")
     click.echo(f"{len(missing)} of {all_runs} runs played, written to {experiment.directory}")
 
 

@@ -5,6 +5,9 @@ annotation `fairlead.io/run-together: "4"`, or one whose family says so of its j
 four pods of its group run. When fewer do its work stops, and the time that is left goes on when they are back. Members
 that have succeeded count on, also after their deletion: they are done, and nobody waits for them.
 
+Its group is the one that it names in the words of a family, or its controller's pods; `fairlead.io/run-together-as`
+names one for pods that are no gang for the scheduler.
+
     starts ──▶ waits ──enough run──▶ works ──its time is over──▶ ends
                  ▲                     │
                  └──── fewer run ──────┘
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc, DocView
 
 RUN_TOGETHER = "fairlead.io/run-together"
+RUN_TOGETHER_AS = "fairlead.io/run-together-as"
 WORKING = "fairlead.io/Working"
 """The condition of a pod whose work has waited for its gang: whether it works now, and what is left."""
 _LEFT = re.compile(r"; (?:([0-9.]+) s|all) of its work (?:is|was) left")
@@ -86,7 +90,8 @@ class GangWork:
         needed = _needed(doc, view)
         if needed <= 1:
             return None
-        name = key[0], group_key(doc) or key[1]
+        annotations = doc["metadata"].get("annotations") or {}
+        name = key[0], annotations.get(RUN_TOGETHER_AS) or group_key(doc) or key[1]
         gang = self._gangs.setdefault(name, _Gang(needed))
         gang.needed = needed
         gang.members.setdefault(key, False)

@@ -3,5 +3,5 @@
 Reading order: `run.py` plays one run; `recorder.py` follows its pods; `sampler.py` looks at the cluster from time to
 time; `experiment.py` plays many runs on several cores.
 
-Further modules: node_failures, racing.
+Further modules: gang_waits, node_failures, racing.
 """

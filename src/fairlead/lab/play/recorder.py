@@ -7,7 +7,7 @@ memory depends on what lives, not on what has lived.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from fairlead.core.model import kinds
 from fairlead.core.model.flow import Change, Doc, Happened
 from fairlead.core.model.quantity import parse_quantity
 from fairlead.gpu_share.gpu_shares import COUNT, gpu_request
+from fairlead.lab.play.gang_waits import PodsAhead, WorkTogether
 from fairlead.lab.scenario.documents import job_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class _LiveJob:
     spec: LabJob
     arrived: float
     amounts: tuple[float, float, float]
+    together: WorkTogether = field(init=False)
+    to_come: int = field(init=False)
     alive: int = 0
     placed_pods: int = 0
     started_pods: int = 0
@@ -57,6 +60,22 @@ class _LiveJob:
     failed: int = 0
     evicted: int = 0
     lost: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.together = WorkTogether(self.spec.together)
+        self.to_come = self.spec.pods if self.spec.pod_gap else 0
+
+    @property
+    def will_end(self) -> int:
+        """How many pods have a node and end by themselves."""
+        return 0 if self.spec.duration is None else self.together.will_end
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether so many bare pods were evicted, which nobody makes again, that the others can never work."""
+        if self.spec.made_as != "pods" or not self.evicted or self.together.needed <= 1:
+            return False
+        return self.alive + self.to_come + self.succeeded + self.failed < self.together.needed
 
     @property
     def is_over(self) -> bool:
@@ -91,8 +110,7 @@ class RunRecorder:
         self.pending: dict[str, None] = {}
         """Pods without a node, by uid, the oldest first."""
         self.running = 0
-        self.ending = 0
-        """How many pods have a node and will end by themselves."""
+        self.ahead = PodsAhead()
         self.last_event = 0.0
         """When a pod last came, got its node, started or ended."""
         self.last_end = 0.0
@@ -117,7 +135,7 @@ class RunRecorder:
     @property
     def has_no_future(self) -> bool:
         """Whether no job is to come and nothing that has a node will end."""
-        return not self._coming and not self.ending
+        return not self._coming and not self.ahead.to_come and not self.ahead.ending
 
     def unended_jobs(self) -> Iterable[str]:
         """The names of the jobs that have arrived and not ended."""
@@ -126,7 +144,32 @@ class RunRecorder:
     @property
     def is_placed(self) -> bool:
         """Whether all jobs have arrived and no pod waits for a node."""
-        return not self._coming and not self.pending
+        return not self._coming and not self.ahead.to_come and not self.pending
+
+    def deadlock(self) -> list[dict[str, Any]]:
+        """The jobs that hold places and wait for the rest of their pods, if nothing is to come or to end."""
+        if not self.has_no_future:
+            return []
+        return [
+            {
+                "job": live.spec.name,
+                "runs": live.together.running,
+                "needs": live.together.needed,
+                "gpus": live.together.held * live.amounts[2],
+            }
+            for live in self._jobs.values()
+            if live.together.held and not live.together.works
+        ]
+
+    def held_waiting(self) -> tuple[float, float]:
+        """For how many hours cores and GPUs were held by pods whose work waited."""
+        for live in self._jobs.values():
+            live.together.change(self._now())
+        cores, gpus = self.ahead.waited
+        for live in self._jobs.values():
+            cores += live.together.lost * live.amounts[0]
+            gpus += live.together.lost * live.amounts[2]
+        return round(cores / 3600, 6), round(gpus / 3600, 6)
 
     def oldest_wait(self) -> float:
         """How long the pod that has waited longest has waited for its node."""
@@ -140,7 +183,8 @@ class RunRecorder:
     def arrived(self, job: LabJob) -> None:
         """Count a job, before its pods are created."""
         del self._coming[job.name]
-        self._jobs[job.name] = _LiveJob(job, self._now(), amounts_of(job.resources, job.annotations))
+        live = self._jobs[job.name] = _LiveJob(job, self._now(), amounts_of(job.resources, job.annotations))
+        self.ahead.to_come += live.to_come
 
     def finish(self) -> None:
         """Write what has not ended."""
@@ -171,6 +215,9 @@ class RunRecorder:
             pod = self._pods[uid] = _LivePod(metadata["name"], live, now)
             self.pending[uid] = None
             live.alive += 1
+            if live.to_come:
+                live.to_come -= 1
+                self.ahead.to_come -= 1
             self.last_event = now
         live = pod.job
         node, status = doc["spec"].get("nodeName"), doc["status"]
@@ -183,6 +230,7 @@ class RunRecorder:
             pod.started = self.last_event = now
             self.running += 1
             live.started_pods += 1
+            live.together.change(now, running=1)
             if live.started is None and live.started_pods >= live.spec.minimum:
                 live.started = now
         if metadata.get("deletionTimestamp") and not pod.evicted:
@@ -193,7 +241,7 @@ class RunRecorder:
     def _placed(self, uid: str, pod: _LivePod, live: _LiveJob, node: str, now: float) -> None:
         pod.placed, pod.node = now, node
         self.last_event = now
-        self.ending += live.spec.duration is not None
+        self._recount(live, now, held=1)
         del self.pending[uid]
         live.placed_pods += 1
         if live.placed is None and live.placed_pods >= live.spec.minimum:
@@ -229,15 +277,24 @@ class RunRecorder:
             live.lost += now - pod.started if outcome != "succeeded" else 0.0
         if pod.placed is not None:
             self._hold(live, -1)
-            self.ending -= live.spec.duration is not None
+            self._recount(live, now, held=-1, running=-(pod.started is not None), succeeded=outcome == "succeeded")
         self.last_end = self.last_event = now
         self._write_pod(pod, now, outcome)
         if live.spec.made_as == "pods" and not change.gone:
             self.ended_pods.append(change.doc)
+        if live.is_broken:
+            self.ahead.broken += [one.name for one in self._pods.values() if one.job is live and not one.evicted]
         if live.is_over:
             del self._jobs[live.spec.name]
+            self.ahead.waited[0] += live.together.lost * live.amounts[0]
+            self.ahead.waited[1] += live.together.lost * live.amounts[2]
             self._write_job(live, now)
             self.ended_jobs.append(live.spec)
+
+    def _recount(self, live: _LiveJob, now: float, *, held: int, running: int = 0, succeeded: int = 0) -> None:
+        before = live.will_end
+        live.together.change(now, held=held, running=running, succeeded=succeeded)
+        self.ahead.ending += live.will_end - before
 
     def _hold(self, live: _LiveJob, sign: int) -> None:
         queue = live.spec.queue

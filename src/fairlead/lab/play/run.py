@@ -25,7 +25,7 @@ from fairlead.lab.play.node_failures import NodeFailures
 from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
 from fairlead.lab.play.sampler import RunSampler
 from fairlead.lab.results.writing import RowSink, RunWriter
-from fairlead.lab.scenario.documents import NAMESPACE, objects_of
+from fairlead.lab.scenario.documents import COSCHEDULING, NAMESPACE, objects_of
 from fairlead.lab.scenario.drawing import draw
 from fairlead.lab.scenario.feasibility import jobs_that_never_fit
 from fairlead.lab.scenario.fleet import (
@@ -157,7 +157,11 @@ class LabRun:
     def about(self) -> Mapping[str, Any]:
         """What is written of the run beside its tables."""
         capacity = {f"capacity_{name}": amount for name, amount in self._capacity.items()}
-        return {"ended": self.time(), "jobs": len(self.jobs), "makespan": self.recorder.last_end, **capacity}
+        cores, gpus = self.recorder.held_waiting()
+        waits: dict[str, Any] = {"waiting_cpu_hours": cores, "waiting_gpu_hours": gpus} if cores or gpus else {}
+        if deadlock := self.recorder.deadlock():
+            waits["deadlock"] = deadlock
+        return {"ended": self.time(), "jobs": len(self.jobs), "makespan": self.recorder.last_end, **capacity, **waits}
 
     # ---- setting up ----
 
@@ -265,16 +269,24 @@ class LabRun:
 
     def _arrive(self, jobs: Sequence[LabJob], later: _Arrivals) -> None:
         scheduler, rounds = scheduler_name_of(self._policy), bool(self._policy.volcano)
-        store = self.cluster.store
-        with store.batch():
+        profile = self.scheduler.profiles.get(scheduler)
+        coscheduling = profile is not None and any(one.name == COSCHEDULING for one in profile.plugins())
+        with self.cluster.store.batch():
             for job in jobs:
                 self.recorder.arrived(job)
                 queue = job.queue if rounds else ""
-                for kind, doc in objects_of(job, scheduler_name=scheduler, rounds=rounds, queue=queue):
-                    name, conforms = doc["metadata"]["name"], kind is kinds.POD
-                    store.perform(Write(_CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
+                made = objects_of(job, scheduler_name=scheduler, rounds=rounds, coscheduling=coscheduling, queue=queue)
+                later_made = job.pods - 1 if job.pod_gap else 0
+                for number, one in enumerate(made[len(made) - later_made :], 1):
+                    self._at(self.time() + number * job.pod_gap, partial(self._create, *one))
+                for one in made[: len(made) - later_made]:
+                    self._create(*one)
         self._next_arrivals(later)
         self.looked()
+
+    def _create(self, kind: kinds.Kind, doc: Doc) -> None:
+        name, conforms = doc["metadata"]["name"], kind is kinds.POD
+        self.cluster.store.perform(Write(_CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
 
     def _sample(self) -> None:
         self._sampler.sample(self.time(), self.recorder, self._ask)
@@ -287,6 +299,9 @@ class LabRun:
     def _clear(self) -> bool:
         """Delete what has ended, unless it is to be kept; always False. What somebody else deleted is gone already."""
         recorder, store = self.recorder, self.cluster.store
+        while recorder.ahead.broken:
+            with suppress(NotFound):
+                store.perform(Write(_DELETE, kinds.POD, NAMESPACE, recorder.ahead.broken.pop(0)))
         if len(recorder.ended_jobs) < self._cleared_together and len(recorder.ended_pods) < self._cleared_together:
             return False
         pods, recorder.ended_pods = recorder.ended_pods, []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RUN = ["policy", "load", "seed"]
 RESOURCES = ("cpu", "memory", "gpu")
+_WAITED = {"GPU hours lost to gangs that wait": "waiting_gpu_hours"}
 
 
 def metrics(results: LabResults) -> pd.DataFrame:
@@ -35,6 +36,9 @@ def metrics(results: LabResults) -> pd.DataFrame:
         pods = _of(results.pods, named)
         samples = _while_something_happened(_of(results.samples, named), pods)
         values = _of_jobs(jobs, about) | _of_samples(samples)
+        values |= {
+            measure: 0.0 if np.isnan(about[name]) else about[name] for measure, name in _WAITED.items() if name in about
+        }
         values |= _fairness(_shares(samples, _of(results.queues, named), jobs, pods, about))
         rows += [{**named, "measure": name, "value": float(value)} for name, value in values.items()]
     return pd.DataFrame(rows, columns=[*RUN, "measure", "value"])
@@ -181,4 +185,5 @@ _UNITS = (
     ("jobs not placed", "jobs"), ("evictions", "pods"), ("fits.", "pods"), ("utilisation.", "share of all"),
     ("fragmentation.idle", "share of idle GPUs"), ("fragmentation", "share of all GPUs"), ("goodput", "share of work"),
     ("share of deserved", "share of deserved"), ("fairness, Jain", "0 to 1"), ("finish-time fairness", "times"),
+    ("GPU hours", "hours"),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.lab.report.drawing import DARK, FAINT, GRID, LIGHT, PAPER, write_pictures
 from fairlead.lab.report.figures import LabFigure, figures_of
+from fairlead.lab.report.gang_waits import sentences_of
 from fairlead.lab.report.metrics import metrics, paired, summary, unit_of
 from fairlead.lab.report.sentences import sentences
 from fairlead.lab.results.loading import missing_runs
@@ -76,9 +77,20 @@ def _overview(results: LabResults, measured: pd.DataFrame) -> str:
             f'<p class="note"><b>{escape(missing_runs(results.missing))}</b>; what follows is of the others.</p>'
         )
     parts += [f'<p class="note">{escape(one)}</p>' for one in _same_jobs(results.jobs)]
+    parts += [f'<p class="note"><b>{escape(name)}</b>: {escape(text)}.</p>' for name, text in _waits(results.runs)]
     verdicts = sentences(measured, _baseline(results))
     parts += [f"<p><b>{escape(title)}</b>: {escape(text)}</p>" for title, text in verdicts]
     return "".join(parts)
+
+
+def _waits(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Each run in which pods held places while their work waited, and what it says of them."""
+    found = []
+    for about in runs.to_dict("records"):
+        given = {name: value for name, value in about.items() if isinstance(value, list) or value == value}
+        name = f"{about['policy']}, {about['load']}, seed {about['seed']}"
+        found += [(name, one) for one in sentences_of({str(key): value for key, value in given.items()})]
+    return found
 
 
 def _tables(results: LabResults, measured: pd.DataFrame) -> str:
@@ -136,7 +148,10 @@ def _differences(frame: pd.DataFrame) -> str:
 
 
 def _with_interval(value: float, interval: float) -> str:
-    """A number with four digits, and its interval with as many places. One run has no interval."""
+    """A number with four digits, and its interval with as many places. One run has no interval, and what
+    never happened, such as the end of a job, no number."""
+    if not isfinite(value):
+        return ""
     leading = abs(value) or (interval if isfinite(interval) else 0.0)
     places = min(6, max(0, 3 - floor(log10(leading)))) if leading else 0
     text = f"{value:,.{places}f}"

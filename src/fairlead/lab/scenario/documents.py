@@ -8,14 +8,17 @@ are the annotations that simulated kubelets read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cluster.kubelets.gang_work import RUN_TOGETHER, RUN_TOGETHER_AS
 from fairlead.cluster.kubelets.pod_script import EXIT_CODE, RUN_TIME, START_DELAY
 from fairlead.cluster.store.objects import private_copy
 from fairlead.cluster.store.schema import decode
 from fairlead.core.model import kinds
 from fairlead.core.model.quantity import parse_quantity
+from fairlead.koordinator.records.gangs import PREFIX
 from fairlead.lab.scenario.fleet import priority_name
 from fairlead.volcano.kinds import GROUP_ANNOTATION, VC_JOB, VC_POD_GROUP
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 JOB_LABEL = "fairlead.io/lab-job"
 NAMESPACE = "default"
+COSCHEDULING = "Coscheduling"
+"""The plugin of Koordinator's profiles for which the pods of a gang name it themselves."""
 
 
 def job_of(pod: Doc) -> str:
@@ -34,9 +39,15 @@ def job_of(pod: Doc) -> str:
     return job
 
 
-def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
+def objects_of(
+    job: LabJob, *, scheduler_name: str, rounds: bool, coscheduling: bool = False, queue: str = ""
+) -> list[tuple[kinds.Kind, Doc]]:
     """The objects of a job, in the order in which they are created; pods conform (see Write). `rounds` says that the
-    scheduler has the Volcano profile, with which every pod has a group; elsewhere only gangs have one."""
+    scheduler has the Volcano profile, with which every pod has a group; elsewhere only gangs have one. `coscheduling`
+    says that it has Koordinator's plugin for gangs, which pods name in annotations."""
+    if coscheduling and job.minimum > 1 and job.made_as != "volcano-job":
+        named = {f"{PREFIX}name": job.name, f"{PREFIX}min-available": str(job.minimum)}
+        job = replace(job, annotations=named | dict(job.annotations), minimum=1, works_with=job.together)
     if job.made_as == "job":
         return [(kinds.JOB, _batch_job(job, _template(job, scheduler_name)))]
     if job.made_as == "volcano-job":
@@ -69,6 +80,8 @@ def _annotations(job: LabJob) -> dict[str, str]:
         annotations[RUN_TIME] = f"{job.duration:.6f}s"
     if job.start_delay:
         annotations[START_DELAY] = f"{job.start_delay:.6f}s"
+    if job.together > 1:
+        annotations = {RUN_TOGETHER: str(job.together), RUN_TOGETHER_AS: job.name} | annotations
     return annotations
 
 

@@ -45,6 +45,15 @@ class LabJob:
     """How long its submitter estimated that it would run, in seconds."""
     line: int = 0
     """The line of its trace; 0 for a job of a class."""
+    works_with: int | None = None
+    """How many pods have to run for each to work, if that is another number than the minimum."""
+    pod_gap: float = 0.0
+    """The time between the creations of two pods."""
+
+    @property
+    def together(self) -> int:
+        """How many pods have to run at once for their work to go on."""
+        return self.minimum if self.works_with is None else self.works_with
 
 
 def jobs_of(
@@ -90,6 +99,8 @@ def _job(spec: JobClassSpec, name: str, arrival: float, queue: str, rng: Random)
         spec.labels,
         spec.annotations,
         spec.node_selector,
+        works_with=None if spec.runs_together is None else pods if spec.runs_together else 1,
+        pod_gap=spec.pod_gap,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlead.assembly.loading import presets
 from fairlead.assembly.schedulers import SchedulerAssembly
 from fairlead.core.engine.options import Options
 from fairlead.core.framework.plugin import Plugin
@@ -39,7 +40,7 @@ def assembly_of(policy: PolicySpec, jobs: Sequence[LabJob], *, seed: int, base: 
     try:
         config = policy.config
         if isinstance(config, str):
-            config = base / config
+            config = config if config in presets() and not (base / config).exists() else base / config
         batch = [BATCH_POLICIES[policy.policy](jobs)] if policy.policy else []
         plugins = batch + [one for entry in policy.plugins for one in _plugins(entry, jobs, base)]
         options = Options(seed=seed, announces=False, first_of_equals=policy.ties == "first")

@@ -98,6 +98,9 @@ def _check_class(jobs: JobClassSpec, path: FieldPath, queues: set[str], note: An
     for name in (*jobs.queues, *([jobs.queue] if jobs.queue else [])):
         if queues and name not in queues:
             note((*path, "queues" if name in jobs.queues else "queue"), f'there is no queue "{name}" in cluster.queues')
+    if jobs.pod_gap and jobs.made_as != "pods":
+        hint = "leave it out, or leave out madeAs: the controllers of Jobs create all pods at once"
+        note((*path, "podGap"), f"has no effect on pods of a {jobs.made_as}", hint)
     if not 0 <= jobs.fails <= 1:
         note((*path, "fails"), "is not a probability", "between 0 and 1")
 

@@ -100,7 +100,9 @@ class ArrivalSpec:
 @dataclass(frozen=True, slots=True)
 class JobClassSpec:
     """Jobs of one kind. Each has `pods` equal pods of `resources`, which run for `duration`; a `gang` starts whole or
-    not at all. `queues` gives each of these queues its own stream of arrivals; a queue with a `count` is all of its
+    not at all. The work of a gang's pods goes on only while all of them run; `runs_together` says the same of a job
+    that is no gang for the scheduler, or the opposite of a gang. Bare pods are created together, or one every
+    `pod_gap`. `queues` gives each of these queues its own stream of arrivals; a queue with a `count` is all of its
     queues. `made_as` is what is made: bare pods, a Job of `batch/v1`, or a Job of Volcano's; the controllers of the
     last two replace pods that are lost."""
 
@@ -108,6 +110,8 @@ class JobClassSpec:
     arrivals: ArrivalSpec = field(default_factory=ArrivalSpec)
     pods: Distribution = field(default_factory=lambda: constant(1))
     gang: bool = False
+    runs_together: bool | None = None
+    pod_gap: Seconds = 0.0
     resources: Mapping[str, str] = field(default_factory=dict)
     duration: Distribution | None = None
     start_delay: Distribution | None = None
@@ -183,8 +187,9 @@ class LatencySpec:
 
 @dataclass(frozen=True, slots=True)
 class PolicySpec:
-    """One scheduler: a KubeSchedulerConfiguration as a file or inline (`config`), a Volcano configuration as a file or
-    a preset (`volcano`), a batch policy by name (`policy`), and plugins in Python as `module:name` or `file.py:name`.
+    """One scheduler: a KubeSchedulerConfiguration as a file, a preset or inline (`config`), a Volcano configuration as
+    a file or a preset (`volcano`), a batch policy by name (`policy`), and plugins in Python as `module:name` or
+    `file.py:name`.
     `fifo` lets no job overtake the first that waits, `easy` only those that do not delay it by the estimates; `sjf`
     tries jobs with the shortest estimates first, `smallest` those that ask for least. Without a name the policy is
     called after its batch policy, or `default`. `scheduler_name` is what pods name; it is `volcano` if the Volcano

@@ -52,9 +52,11 @@ def check_volcano(
     if known is not None:
         from fairlead.volcano.config.group_traps import traps_of_groups
         from fairlead.volcano.config.queue_traps import traps_of_queues
+        from fairlead.volcano.config.waiting_queues import traps_of_waiting_queues
 
         traps += traps_of_queues(config, known.queues, known.total)
         traps += traps_of_groups(config, known.groups, known.queues, known.total)
+        traps += traps_of_waiting_queues(config, known.groups, known.queues, known.total)
     for trap in traps:
         click.echo(_trap_text(config, trap))
     said = f"{len(traps)} trap{'s'[: len(traps) != 1]}" if traps else "no traps"

@@ -2,7 +2,8 @@
 
 `default` is what Volcano runs without a file and `shipped` what its installer puts in the ConfigMap. `kube-batch` is
 its ancestor's sample: four actions and seven plugins, with the filters and scores that it had, and without `enqueue`,
-so that jobs are let in as they are allocated.
+so that jobs are let in as they are allocated. A queue is asked only whether it is overused, before each of its jobs,
+and not for each pod: a gang that needs more than its queue deserves starts, and capabilities limit nothing.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ tiers:
       predicate.PodTopologySpreadEnable: false
       predicate.VolumeBindingEnable: false
   - name: proportion
+    enabledAllocatable: false
   - name: nodeorder
     arguments:
       nodeaffinity.weight: 1

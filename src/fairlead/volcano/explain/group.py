@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 from fairlead.core.engine.explain.shortages import of_members
 from fairlead.core.model.gang_explanation import GangExplanation
-from fairlead.volcano.explain.queue import NAMED, QueueAccounts, amounts_text, in_turn, owners_of, said, total
+from fairlead.volcano.explain.queue import (
+    NAMED,
+    PROPORTION,
+    QueueAccounts,
+    amounts_text,
+    in_turn,
+    owners_of,
+    said,
+    total,
+)
 from fairlead.volcano.explain.round_lacks import hyper_node_domains, needed_tasks
 from fairlead.volcano.explain.victims import who_might_go
 from fairlead.volcano.kinds import VC_POD_GROUP
@@ -171,7 +180,7 @@ def _checks(round: Round, job: Job) -> Iterator[QueueCheck]:
         yield QueueCheck("gang", True, f"all its pods have ended: {succeeded} succeeded, {failed} failed")
         return
     yield _entry(round, job)
-    yield _quota(job, accounts)
+    yield _quota(round, job, accounts)
     yield _gang_check(job, round)
     if job.contains_topology:
         yield _topology(round, job)
@@ -195,7 +204,7 @@ def _queue(round: Round, job: Job, accounts: QueueAccounts) -> QueueCheck:
     return QueueCheck("queue", queue.open, f"{job.queue} is {queue.state or 'not opened yet'}")
 
 
-def _quota(job: Job, accounts: QueueAccounts) -> QueueCheck:
+def _quota(round: Round, job: Job, accounts: QueueAccounts) -> QueueCheck:
     """The check whether the queue and all its ancestors have room for the pending pods."""
     if accounts.own is None:
         return QueueCheck("quota", None, "no account is kept of its queue")
@@ -211,7 +220,28 @@ def _quota(job: Job, accounts: QueueAccounts) -> QueueCheck:
     ]
     if not lacking:
         return QueueCheck("quota", True, "its queue has room for it")
-    return QueueCheck("quota", None if job.is_ready else False, "; ".join(lacking))
+    return QueueCheck("quota", None if job.is_ready else False, "; ".join([*lacking, *_waits_as_well(round, job)]))
+
+
+def _waits_as_well(round: Round, job: Job) -> Iterator[str]:
+    """The groups of other queues that need more than their queue deserves, as this one does: in the original none of
+    them starts (`large_gangs_wait_for_each_other`)."""
+    if not round.quirks.large_gangs_wait_for_each_other or not _is_beyond_deserved(round, job):
+        return
+    others = [one for one in round.jobs.values() if one.queue != job.queue and _is_beyond_deserved(round, one)]
+    if others:
+        named = " and ".join(f"{one.uid} of queue {one.queue}" for one in others)
+        yield f"{named} waits for more than its queue deserves as well: they wait for each other"
+
+
+def _is_beyond_deserved(round: Round, job: Job) -> bool:
+    """Whether a waiting group needs more than proportion gives its queue, and not more than the queue may have."""
+    accounts = QueueAccounts(round, job.queue)
+    if job.is_ready or accounts.plugin != PROPORTION or accounts.own is None:
+        return False
+    wanted = total(task.request for task in needed_tasks(job)).add(job.allocated)
+    own = accounts.own
+    return bool(wanted.exceeding_requested(own.deserved, wanted)) and not wanted.exceeding_requested(own.limit, wanted)
 
 
 def _kept_text(name: str, account: QueueAccount) -> str:

@@ -63,7 +63,14 @@ class Proportion(TierPlugin):
         return account is not None and account.deserved.less_equal(account.allocated)
 
     def allocatable(self, queue: QueueState, task: Task) -> bool:
-        return self._has_room(queue, task.request)
+        return self._has_room(queue, task.request, self._may_be_beyond(queue, task))
+
+    def _may_be_beyond(self, queue: QueueState, task: Task) -> bool:
+        """Whether a task is of the gang that may take its queue beyond what it deserves, and no other has done so."""
+        account, job = self._accounts.get(queue.name), self._round.beyond.trying
+        if account is None or job is None or task.job is not job:
+            return False
+        return (account.allocated - job.allocated).less_equal(account.deserved)
 
     def holdable(self, queue: QueueState, task: Task) -> bool:
         account, ending = self._accounts.get(queue.name), self._endings.of(queue.name)
@@ -74,9 +81,11 @@ class Proportion(TierPlugin):
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
         return self._has_room(queue, total_of(task.request for task in tasks))
 
-    def _has_room(self, queue: QueueState, request: Amounts) -> bool:
+    def _has_room(self, queue: QueueState, request: Amounts, beyond: bool = False) -> bool:
         account = self._accounts.get(queue.name)
-        if account is None or not queue.queue.open or account.would_exceed(account.deserved, request):
+        if account is None or not queue.queue.open:
+            return False
+        if account.would_exceed(account.limit if beyond else account.deserved, request):
             return False
         return self._round.quirks.ignores_pods_capability or not account.too_many_pods(request)
 

@@ -89,6 +89,14 @@ class Quirks:
         "no job of such a queue overtakes one that could not be placed in this round",
     )
 
+    large_gangs_wait_for_each_other: bool = quirk(
+        QUEUES,
+        "a gang that needs more than proportion gives its queue waits for ever if another queue waits as well, also on "
+        "an empty cluster",
+        "when nothing else can be placed, a queue may start one whole gang beyond what it deserves, within its "
+        "capability",
+    )
+
     half_started_jobs_wait: bool = quirk(
         QUEUES,
         "of two jobs that lack their minimum neither comes first because some of its pods run already, so that a gang "

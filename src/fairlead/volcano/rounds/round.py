@@ -235,6 +235,7 @@ class Round:
     outcome: RoundOutcome = field(default_factory=lambda: RoundOutcome())
     quirks: Quirks = field(init=False)
     """Those of the settings."""
+    beyond: BeyondDeserved = field(default_factory=lambda: BeyondDeserved())
     _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -283,6 +284,14 @@ class Round:
         if said := tiers.compare_jobs(one, other):
             return said > 0
         return not tiers.task_first(left, right)
+
+
+@dataclass(slots=True)
+class BeyondDeserved:
+    """The jobs that their queue refused in this round, by uid, and the one that is tried beyond what it deserves."""
+
+    refused: dict[str, Job] = field(default_factory=dict)
+    trying: Job | None = None
 
 
 @dataclass(slots=True)

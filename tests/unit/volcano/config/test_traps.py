@@ -19,6 +19,7 @@ from fairlead.volcano.config.presets import PRESETS
 from fairlead.volcano.config.queue_traps import traps_of_queues
 from fairlead.volcano.config.reading import load_volcano_config
 from fairlead.volcano.config.traps import traps_of
+from fairlead.volcano.config.waiting_queues import traps_of_waiting_queues
 from fairlead.volcano.records.queues import Queue, compile_queue
 
 
@@ -39,6 +40,27 @@ CALM = conf("enqueue, allocate, backfill", BASICS, "overcommit; drf; predicates;
 
 def told(text: str) -> list[str]:
     return [trap.what for trap in traps_of(load_volcano_config(text))]
+
+
+TWO_GANGS = [podgroup(name, 8).in_queue(name).having(minResources={"cpu": "8"}).doc() for name in "ab"]
+
+
+def test_gangs_that_need_more_than_proportion_gives_wait_for_each_other_in_compatible_mode() -> None:
+    queues = [compile_queue({"metadata": {"name": name}, "spec": {"weight": 1}}) for name in "ab"]
+    groups, room = [compile_group(one) for one in TWO_GANGS], {"cpu": 8000, "memory": 10**9}
+    text = PRESETS["default"]
+    found = traps_of_waiting_queues(load_volcano_config(text, compatible=True), groups, queues, room)
+    assert [trap.what for trap in found] == [
+        f"it needs 8 cpu, of which its queue {own} deserves 4, and podgroup default/{other} of queue {other} waits too"
+        for own, other in ("ab", "ba")
+    ]
+    for config, there in (
+        (load_volcano_config(text), room),
+        (load_volcano_config(PRESETS["kube-batch"], compatible=True), room),
+        (load_volcano_config(text, compatible=True), {"cpu": 16000, "memory": 10**9}),
+        (load_volcano_config(text, compatible=True), {"cpu": 7000, "memory": 10**9}),
+    ):
+        assert traps_of_waiting_queues(config, groups, queues, there) == []
 
 
 def test_a_sound_file_has_no_traps() -> None:

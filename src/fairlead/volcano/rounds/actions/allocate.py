@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.volcano.records.tasks import TaskStatus
 from fairlead.volcano.rounds.actions.domains import allocate_by_domain
 from fairlead.volcano.rounds.actions.placing import allocate_tasks
 from fairlead.volcano.rounds.actions.worksheet import Worksheet, worksheet_of
@@ -52,6 +53,30 @@ class _Allocation:
                 jobs.push(job)
             if len(round.outcome.binds) > before or not self._in_strict_order(queue):
                 self._queues.push(queue)
+            yield
+        yield from self._start_one_beyond()
+
+    def _start_one_beyond(self) -> Iterator[None]:
+        """If nothing could be placed, start one gang that needs more than its queue deserves: the first that fits, of
+        the queues by priority, by age. A single pod counts as a gang only if its queue holds nothing. Otherwise two
+        such queues would wait for each other on an empty cluster, as in the original
+        (`large_gangs_wait_for_each_other`)."""
+        round = self._round
+        if round.quirks.large_gangs_wait_for_each_other or round.outcome.binds:
+            return
+        if any(job.counts.by_status[TaskStatus.PIPELINED] for job in round.jobs.values()):
+            return
+        holding = {job.queue for job in round.jobs.values() if not job.allocated.empty}
+        refused = [job for job in round.beyond.refused.values() if job.min_available > 1 or job.queue not in holding]
+        for job in sorted(refused, key=lambda job: (-round.queues[job.queue].queue.priority, job.created, job.uid)):
+            if job.is_ready:
+                continue
+            self._worksheets[job.uid] = worksheet_of(round, job)
+            round.beyond.trying = job
+            self._allocate(job)
+            round.beyond.trying = round.attempting = None
+            if round.outcome.binds:
+                return
             yield
 
     def _in_strict_order(self, queue: QueueState) -> bool:

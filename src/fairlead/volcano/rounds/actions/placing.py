@@ -76,6 +76,7 @@ class _Placing:
     def place(self, task: Task) -> _Attempt:
         round = self._round
         if not round.tiers.allocatable(round.queues[self._job.queue], task):
+            round.beyond.refused[self._job.uid] = self._job
             return _Attempt.SKIP
         if task.gated:
             if round.settings.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
