@@ -38,7 +38,7 @@ def known(port: int) -> list[tuple[str, str]]:
         "-o",
         "json",
         "--server",
-        f"http://127.0.0.1:{port}",
+        f"https://127.0.0.1:{port}",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return [(one["name"], one["beneficiary"]) for one in json.loads(done.stdout)["items"]] if done.stdout else []
