@@ -123,7 +123,7 @@ FUZZ_gangs := test_gang_fuzz.py
 FUZZ_claims := test_claim_fuzz.py
 FUZZ_jobs := test_job_fuzz.py
 FUZZ_koordinator := test_koordinator_fuzz.py
-FUZZ_CHOICES := decisions gangs claims jobs koordinator requests answers
+FUZZ_CHOICES := decisions gangs claims jobs koordinator requests answers queues
 fuzz: $(READY)
 ifeq ($(filter $(WHAT),$(FUZZ_CHOICES)),)
 	@echo 'WHAT=$(WHAT) is no kind of fuzzing: choose one of $(FUZZ_CHOICES)' >&2; exit 2
