@@ -190,8 +190,6 @@ def scaled(kind: Kind, doc: Doc, scale: Doc) -> Doc:
     if given.get("name") not in (None, "", name):
         raise BadRequest(f"the name of the object ({given['name']}) does not match the name on the URL ({name})")
     replicas = (scale.get("spec") or {}).get("replicas") or 0
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
     if replicas < 0:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = {"reason": "FieldValueInvalid", "message": problem, "field": "spec.replicas"}

@@ -329,7 +329,7 @@ class Verbs:
         before = self._store.existing(kind, write.namespace, write.name)
         old = self._store.shown(kind, before)
         if write.verb is Verb.UPDATE:
-            scale = private_copy(write.body)
+            scale = schema.decode(SCALE, private_copy(write.body)).doc
         elif write.verb is Verb.PATCH:
             scale = apply_patch(SCALE, scale_of(kind, old), write.body, write.patch_type)
         else:

@@ -191,6 +191,17 @@ def test_scaling_changes_the_generation_of_the_object(world: StoreScenario) -> N
     assert (doc["spec"]["replicas"], doc["metadata"]["generation"]) == (5, 2)
 
 
+@pytest.mark.parametrize("replicas", [2**31, -(2**31) - 1, 2**63 - 1])
+def test_a_scale_beyond_32_bits_is_refused(world: StoreScenario, replicas: int) -> None:
+    """Stored, it would be an object that nobody can read any more."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    world.create(DEPLOYMENT, "d", spec=spec)
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": replicas}}
+    with pytest.raises(BadRequest, match=f"cannot unmarshal number {replicas} into Go struct field ScaleSpec"):
+        world.store.perform(Write(Verb.UPDATE, DEPLOYMENT, "default", "d", scale, subresource="scale"))
+
+
 def test_a_dry_run_answers_and_stores_nothing(world: StoreScenario) -> None:
     version = world.store.resource_version
     body = {"metadata": {"name": "a"}}
