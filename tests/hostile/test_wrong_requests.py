@@ -47,6 +47,24 @@ def test_what_is_applied_in_another_version_has_the_types_of_that_version(
     run(credentials, story)
 
 
+@pytest.mark.parametrize("wrong", [{"status": {"currentMetrics": ["a"]}}, {"spec": {"metrics": [5]}}])
+def test_what_is_applied_beside_a_manager_of_another_version_is_checked_first(
+    credentials: Credentials, wrong: dict[str, Any]
+) -> None:
+    async def story(client: Client) -> None:
+        spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "maxReplicas": 3}
+        body = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}
+        status, said = await client.ask("PATCH", f"{HPA}/a?fieldManager=one", body | {"spec": spec}, Content_Type=APPLY)
+        assert status == 201, said
+        path = f"{HPA.replace('v1', 'v2')}/a?fieldManager=two"
+        status, said = await client.ask(
+            "PATCH", path, body | {"apiVersion": "autoscaling/v2"} | wrong, Content_Type=APPLY
+        )
+        assert 400 <= status < 500, said
+
+    run(credentials, story)
+
+
 def test_a_quota_of_koordinator_names_the_field_that_is_no_quantity(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         body = {

@@ -14,6 +14,8 @@ from fairlead.cluster.ownership.fieldsets import NONE, Fields, FieldsDifference,
 from fairlead.cluster.ownership.merging import without
 from fairlead.cluster.ownership.shape import shape_of
 from fairlead.cluster.store.conversion import convert
+from fairlead.cluster.store.objects import private_copy
+from fairlead.cluster.store.schema import decode
 
 if TYPE_CHECKING:
     from fairlead.core.model.flow import Doc
@@ -38,6 +40,9 @@ class VersionedStep:
         return self._differences[api_version]
 
     def _compared(self, kind: Kind) -> FieldsDifference:
+        if kind is not self._kind:
+            # What is applied comes from outside, and only what has the right types can be converted.
+            decode(self._kind, private_copy(self._new))
         old, new = (shown_as(doc, self._kind, kind) for doc in (self._old, self._new))
         return compare(old, new, shape_of(kind))
 
