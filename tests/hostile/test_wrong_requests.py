@@ -129,3 +129,16 @@ def test_a_large_question_is_read_and_a_larger_one_refused(credentials: Credenti
         assert (await client.ask("POST", "/apis/fairlead.io/v1/questions", question))[0] == status
 
     run(credentials, story)
+
+
+def test_a_job_whose_template_has_no_quantity_is_refused_with_the_field(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "a"}}}
+        task = {"name": "t", "replicas": 1, "template": {"spec": {"containers": [container]}}}
+        body = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}}
+        path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+        status, said = await client.ask("POST", path, body | {"spec": {"minAvailable": 1, "tasks": [task]}})
+        assert 400 <= status < 500, said
+        assert "spec.task" in said["message"]
+
+    run(credentials, story)

@@ -20,7 +20,7 @@ from fairlead.cluster.admission.pod_defaults import default_pod_spec
 from fairlead.cluster.admission.pods import check_pod_spec
 from fairlead.cluster.admission.problems import ValidationProblems, worded
 from fairlead.cluster.admission.webhook_denial import Denied
-from fairlead.cluster.store.quantities import amount
+from fairlead.cluster.store.quantities import QUANTITY_ERROR, NotAQuantity, amount
 from fairlead.volcano.kinds import VC_QUEUE
 from fairlead.volcano.queues.tree_rules import children_of
 
@@ -227,7 +227,10 @@ def _task_complaints(job: str, tasks: list[Doc]) -> Iterator[str]:
 def _template_complaint(index: int, task: Doc) -> str:
     problems = ValidationProblems()
     spec = default_pod_spec((task.get("template") or {}).get("spec") or {}, template=True)
-    check_pod_spec(problems, "template.spec", spec)
+    try:
+        check_pod_spec(problems, "template.spec", spec)
+    except NotAQuantity as error:  # the definition of a Job does not look into its templates
+        return f'spec.task[{index}].template.spec: Invalid value: "{error}": {QUANTITY_ERROR}. '
     if not problems:
         return ""
     return f"spec.task[{index}]." + "".join(f"{path}: {message}. " for _, path, message in problems.found)
