@@ -121,7 +121,7 @@ class AssembledCluster:
         return self._assembly.controllers(self.store, beside=needed_beside(self.schedulers), also=also)
 
     def _kubelet(self, **options: Any) -> Kubelet:
-        return Kubelet(self.store, rng=self._assembly.rng(1), default=self._parts.script, **options)
+        return Kubelet(self.store, rng=self._assembly.rng(1), default=self._parts.script, jobs=self.store, **options)
 
 
 class ClusterAssembly:

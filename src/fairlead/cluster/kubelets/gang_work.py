@@ -82,12 +82,15 @@ class _Gang:
 class GangWork:
     """The gangs whose members work together, and how many of each run."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: DocView | None = None) -> None:
+        """`jobs` has the objects by which families know which pods compute together; without it only annotations of
+        pods say so, because a view of pods and nodes alone refuses to look up others."""
         self._gangs: dict[Key, _Gang] = {}
+        self._jobs = jobs
 
-    def join(self, key: Key, doc: Doc, view: DocView, run_time: float | None) -> Work | None:
+    def join(self, key: Key, doc: Doc, run_time: float | None) -> Work | None:
         """The work of a pod that is new on its node; None if it works alone."""
-        needed = _needed(doc, view)
+        needed = _needed(doc, self._jobs)
         if needed <= 1:
             return None
         annotations = doc["metadata"].get("annotations") or {}
@@ -170,17 +173,17 @@ def _resume(work: Work, doc: Doc) -> None:
     work.since = seconds_of(shown["lastTransitionTime"]) if work.shown == "True" else None
 
 
-def _needed(doc: Doc, view: DocView) -> int:
+def _needed(doc: Doc, jobs: DocView | None) -> int:
     annotations = doc["metadata"].get("annotations")
     text = annotations.get(RUN_TOGETHER, "").strip() if annotations else ""
     if text.isascii() and text.isdigit():
         return int(text)
-    return next(_of_families(doc, view), 0)
+    return 0 if jobs is None else next(_of_families(doc, jobs), 0)
 
 
-def _of_families(doc: Doc, view: DocView) -> Iterator[int]:
+def _of_families(doc: Doc, jobs: DocView) -> Iterator[int]:
     for read in _readers():
-        if needed := read(doc, view):
+        if needed := read(doc, jobs):
             yield needed
 
 

@@ -93,9 +93,16 @@ class Kubelet(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(NODE), Watch(POD))  # passing over a pod without a node is less than a selector
 
     def __init__(
-        self, view: DocView, *, rng: Random, default: PodScript | None = None, renew_interval: float | None = 10.0
+        self,
+        view: DocView,
+        *,
+        rng: Random,
+        default: PodScript | None = None,
+        renew_interval: float | None = 10.0,
+        jobs: DocView | None = None,
     ) -> None:
-        """`default` is what pods do that say nothing; `renew_interval` None means no Leases (see node_lifecycle)."""
+        """`default` is what pods do that say nothing; `renew_interval` None means no Leases (see node_lifecycle).
+        `jobs` has the objects that pods belong to, if the caller can read all kinds (see gang_work)."""
         super().__init__(view)
         self._rng = rng
         self._default = default or PodScript()
@@ -103,7 +110,7 @@ class Kubelet(Reconciler[Key]):
         self._hosts: dict[str, _Host] = {}
         self._pods: dict[Key, _Pod] = {}
         self._homeless: dict[str, dict[Key, None]] = {}  # bound to a node that was not seen yet
-        self._gangs = GangWork()
+        self._gangs = GangWork(jobs)
         self._last_address = 0
 
     def observe(self, change: Change) -> None:
@@ -226,7 +233,7 @@ class Kubelet(Reconciler[Key]):
             self._drop(key, "")
         default = default_for(doc, self._default)
         script = read_script(doc["metadata"].get("annotations") or {}, self._rng, default)
-        work = self._gangs.join(key, doc, self.view, script.run_time)
+        work = self._gangs.join(key, doc, script.run_time)
         pod = _Pod(uid=doc["metadata"]["uid"], node=node, script=script, bound_at=self.now, work=work)
         self._pods[key] = pod
         host = self._hosts.get(node)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from fairlead.cluster.kubelets.gang_work import RUN_TOGETHER, WORKING
-from fairlead.core.model.kinds import NODE, POD
+from fairlead.core.model.kinds import NODE, POD, Kind
 from fairlead.testing.builders import PodBuilder, node, pod
 from tests.support.kubelet_site import Site
 
@@ -102,3 +105,19 @@ def test_a_kubelet_that_is_restarted_goes_on_with_what_was_left(site: Site) -> N
     assert phases(site, "a") == ["Running"]
     site.step(260)
     assert phases(site, "a") == ["Succeeded"]
+
+
+def test_a_kubelet_that_sees_pods_and_nodes_alone_starts_pods_of_jobs_of_families(site: Site) -> None:
+    """As beside a real API server, where looking up a kind that is not watched is refused."""
+    site.world.get = _of_pods_and_nodes(site.world.get)  # type: ignore[method-assign]
+    site.bind(pod("a").annotated({"volcano.sh/job-name": "train"}))
+    assert phases(site, "a") == ["Running"]
+
+
+def _of_pods_and_nodes(get: Callable[..., Any]) -> Callable[..., Any]:
+    def refusing(kind: Kind, namespace: str, name: str) -> Any:
+        if kind not in (POD, NODE):
+            raise KeyError(kind)
+        return get(kind, namespace, name)
+
+    return refusing
