@@ -14,7 +14,7 @@
 
 {{- define "fairlead.mode" -}}
 {{- if not (has .Values.mode (list "second" "default" "both" "volcano" "shards" "koordinator")) -}}
-{{- fail (printf "mode %q is none of second, default, both, volcano, shards, koordinator" .Values.mode) -}}
+{{- fail (printf "mode %q must be one of second, default, both, volcano, shards, koordinator" .Values.mode) -}}
 {{- end -}}
 {{- .Values.mode -}}
 {{- end -}}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -165,7 +166,7 @@ def named_string(go: str) -> Scalar:
     return Scalar(go, _text, "")
 
 
-class ShapeDecoder:
+class ShapeDecoder(ABC):
     """Decodes one document (or a part of one) that lies at `at` in the file.
 
     This class is the walk along a shape, which is the same for every format. A subclass words what does not fit as its
@@ -182,17 +183,17 @@ class ShapeDecoder:
         """What the document says; None if it is not a mapping, which is noted."""
         return self._any(shape, value, (), (), "")
 
+    @abstractmethod
     def _unknown(self, path: Path, name: Any, known: Sequence[str]) -> None:
         """Note that a mapping has a field that its shape does not name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _misfit(self, path: Path, shape: Shape, value: Any, field: GoField, misfit: Misfit) -> None:
         """Note that a value is of another type than its shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _wrong(self, path: Path, shape: Shape, error: ValueError) -> None:
         """Note that a leaf has the right type and still cannot be read."""
-        raise NotImplementedError
 
     def _names(self, value: Mapping[str, Any]) -> Iterable[str]:
         return value

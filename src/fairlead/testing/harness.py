@@ -336,7 +336,7 @@ def _nodes(nodes: int | Iterable[Doc | Builder]) -> Sequence[Doc | Builder]:
 
 
 def _documents(one: object) -> Sequence[Doc]:
-    """Raises ConfigError for what is none of them."""
+    """Raises ConfigError for what is not a document, a builder or a path."""
     if isinstance(one, Builder):
         return [one.doc()]
     if isinstance(one, dict):

@@ -96,7 +96,7 @@ def _amounts(queue: Answer) -> str:
 
 
 def show_changes(console: Console, answer: Answer) -> None:
-    """What would help, the cheapest first; or how much was tried in vain."""
+    """What would help, the cheapest first; or how many changes were tried if none helps."""
     changes = answer.get("changes", ())
     if changes:
         about = f" {_listed(answer['exists'])}" if answer.get("exists") else ""

@@ -44,7 +44,7 @@ class WorkTogether:
 
 @dataclass(slots=True)
 class PodsAhead:
-    """What is still to happen to the pods of jobs that have arrived, and what gangs that have ended held in vain."""
+    """What is still to happen to the pods of jobs that have arrived, and what ended gangs held while they waited."""
 
     ending: int = 0
     """How many pods have a node and will end by themselves: of a gang none before enough have a node."""

@@ -38,7 +38,7 @@ class Rollout:
 
     @classmethod
     def of(cls, document: Doc) -> Rollout:
-        """Raises TypeError, KeyError or ValueError if the document is none."""
+        """Raises TypeError, KeyError or ValueError if the document does not describe a rollout."""
         replicas, surge, unavailable = (int(document[field]) for field in ("replicas", "surge", "unavailable"))
         old, new = (tuple(map(str, document[field])) for field in ("old", "new"))
         flags = bool(document.get("ordered")), bool(document.get("stuck"))
